@@ -1,0 +1,44 @@
+"""What a user can mend. Everything else is our own fault and shows a traceback.
+
+UserError
+  UsageError       a flag or argument is wrong
+  InputError       a file, key or value cannot be read
+  UnknownName      a GPU, model, engine, topic or rule nobody knows (with suggestions)
+  NetworkError     the Hub or a server could not be reached
+"""
+
+import difflib
+from collections.abc import Iterable
+
+from serveright.types.text import Msg, msg
+
+
+class UserError(Exception):
+    """One message that names the file, key or flag and value, and one way out. The command exits with 2."""
+
+    def __init__(self, message: Msg, fix: Msg | None = None) -> None:
+        super().__init__(message.template)
+        self.message = message
+        self.fix = fix
+
+
+class UsageError(UserError):
+    """A flag or argument is wrong."""
+
+
+class InputError(UserError):
+    """A file, key or value cannot be read."""
+
+
+class NetworkError(UserError):
+    """The Hub or a server could not be reached."""
+
+
+class UnknownName(UserError):
+    """A name nobody knows; suggests the nearest known ones."""
+
+    def __init__(self, what: Msg, name: str, known: Iterable[str]) -> None:
+        near = difflib.get_close_matches(name.lower(), sorted(known), n=3, cutoff=0.5)
+        fix = msg("Did you mean {names}?", names=", ".join(near)) if near else None
+        super().__init__(msg("Unknown {what}: {name}", what=what, name=name), fix)
+        self.suggestions = tuple(near)

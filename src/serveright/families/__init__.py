@@ -1,0 +1,1 @@
+"""One module per config dialect: config.json -> ModelShape. See `families.read` for the way in."""

@@ -1,0 +1,1 @@
+"""One module per audit or diagnosis rule; its docstring is its page."""
