@@ -1,0 +1,164 @@
+"""A config object that remembers which fields were read, what they meant, and which were not read.
+
+The only place that touches raw config keys. A missing key is never a silent zero: it is required (InputError), optional (None) or has a
+named class default (recorded as evidence of kind `class-default`).
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from serveright.errors import InputError
+from serveright.types.fact import Evidence, Unknown
+from serveright.types.text import Msg, msg
+
+_LIMIT = 2**48
+_MATTERS = re.compile(
+    r"head|kv_|window|chunk|layer|attn|attention|state|conv|rank|index|compress|cache|expert|mamba|ssm|latent|interval|pattern|ratio|lightning|linear"
+)
+"""Keys that could change the cache or the weights: unread ones are reported."""
+_HARMLESS = re.compile(
+    r"bias|dropout|_id$|_ids$|token|loss|init|eps|norm_(?!al)|jitter|cross_attention_hidden|add_cross|pruned_heads|layerdrop|use_cache|output_(attentions|hidden)|_fn$|_func$"
+    r"|rope|rotary|router_aux|scal|coef|_implementation|gradient|return_dict|max_window_layers|topk_method|scoring|temperature|_type$|cache_implementation|encoder_no_repeat"
+    r"|layer_norm|_hidden_act|activation|pretraining_tp|summary|problem|classifier|^id2label|^label2id|softcap|mup|swiglu|aux"
+)
+
+
+class Fields:
+    """Typed reads of one JSON object. `path` is its JSON path; nested objects share the log of their parent."""
+
+    def __init__(self, raw: dict[str, Any], path: str = "", parent: "Fields | None" = None) -> None:
+        self.raw = raw
+        self.path = path
+        self.evidence: list[Evidence] = parent.evidence if parent else []
+        self.unknowns: list[Unknown] = parent.unknowns if parent else []
+        self._used: set[str] = set()
+        self._children: list[Fields] = []
+        if parent:
+            parent._children.append(self)
+
+    def at(self, key: str) -> str:
+        """JSON path of `key`."""
+        return f"{self.path}.{key}" if self.path else key
+
+    def has(self, key: str) -> bool:
+        """The key is present and not null. Counts as read."""
+        self._used.add(key)
+        return self.raw.get(key) is not None
+
+    def ignore(self, *keys: str) -> None:
+        """These keys were looked at and do not matter here."""
+        self._used.update(keys)
+
+    def note(self, key: str, meaning: Msg, value: object = None) -> None:
+        """Put `key` into the evidence with what it means."""
+        self._used.add(key)
+        self.evidence.append(Evidence(self.at(key), self.raw.get(key) if value is None else value, meaning))
+
+    def unknown(self, key: str, why: Msg) -> None:
+        """Report something not understood."""
+        self._used.add(key)
+        self.unknowns.append(Unknown(self.at(key), why))
+
+    def _find(self, keys: tuple[str, ...]) -> tuple[str, Any]:
+        self._used.update(keys)
+        for key in keys:
+            if self.raw.get(key) is not None:
+                return key, self.raw[key]
+        return keys[0], None
+
+    def opt_int(self, *keys: str, minimum: int = 0) -> int | None:
+        """A whole number under the first present key, None when all are absent. Raises InputError on any other type or an absurd size."""
+        key, value = self._find(keys)
+        if value is None:
+            return None
+        if isinstance(value, float) and value == int(value):
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value < _LIMIT:
+            raise InputError(
+                msg("config.json: {key} is {value}, which is no whole number from {minimum} up", key=self.at(key), value=repr(value)[:80], minimum=minimum),
+                msg("Compare the file with the one on the model's page."),
+            )
+        return value
+
+    def int(self, *keys: str, minimum: int = 1) -> int:
+        """A required whole number."""
+        value = self.opt_int(*keys, minimum=minimum)
+        if value is None:
+            raise InputError(
+                msg("config.json: {key} is missing", key=self.at(keys[0])),
+                msg("Without it the shape cannot be derived; take config.json from the model's own repository."),
+            )
+        return value
+
+    def int_or(self, default: int, source: str, *keys: str, minimum: int = 0) -> int:
+        """A whole number, or a class default whose `source` names library, version and class (recorded as evidence)."""
+        value = self.opt_int(*keys, minimum=minimum)
+        if value is not None:
+            return value
+        self._default(keys[0], default, source)
+        return default
+
+    def _default(self, key: str, default: object, source: str) -> None:
+        self.evidence.append(Evidence(self.at(key), default, msg("absent; the class default of {source} applies", source=source), "class-default"))
+
+    def flag(self, *keys: str, default: bool = False) -> bool:
+        """A boolean; absent means `default`."""
+        key, value = self._find(keys)
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            raise InputError(msg("config.json: {key} is {value}, not true or false", key=self.at(key), value=repr(value)[:80]))
+        return value
+
+    def text(self, *keys: str) -> str | None:
+        """A string, None when absent."""
+        key, value = self._find(keys)
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            raise InputError(msg("config.json: {key} is {value}, not a text", key=self.at(key), value=repr(value)[:80]))
+        return value
+
+    def list(self, *keys: str, length: int | None = None) -> "list[Any] | None":
+        """A list, None when absent; `length` requires that many entries."""
+        key, value = self._find(keys)
+        if value is None:
+            return None
+        if not isinstance(value, list):
+            raise InputError(msg("config.json: {key} is {value}, not a list", key=self.at(key), value=repr(value)[:80]))
+        if length is not None and len(value) != length:  # pyright: ignore[reportUnknownArgumentType]
+            raise InputError(
+                msg("config.json: {key} has {count} entries, the model {length} layers", key=self.at(key), count=len(value), length=length),  # pyright: ignore[reportUnknownArgumentType]
+                msg("The file may be trimmed or edited; take it from the model's own repository."),
+            )
+        return value  # pyright: ignore[reportUnknownVariableType]
+
+    def ints(self, *keys: str) -> tuple[int, ...] | None:
+        """A list of whole numbers."""
+        values = self.list(*keys)
+        if values is None:
+            return None
+        for value in values:
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise InputError(msg("config.json: {key} holds {value}, not whole numbers", key=self.at(keys[0]), value=repr(value)[:80]))
+        return tuple(values)
+
+    def child(self, *keys: str) -> "Fields | None":
+        """A nested object, None when absent."""
+        key, value = self._find(keys)
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise InputError(msg("config.json: {key} is {value}, not an object", key=self.at(key), value=repr(value)[:80]))
+        return Fields(value, self.at(key), self)  # pyright: ignore[reportUnknownArgumentType]
+
+    def unread(self) -> Iterator[Unknown]:
+        """Fields nobody read whose names suggest that they could change the cache or the weights."""
+        for key, value in self.raw.items():
+            if key in self._used or value is None or value is False or value == [] or value == {}:
+                continue
+            if _MATTERS.search(key) and not _HARMLESS.search(key):
+                yield Unknown(self.at(key), msg("not read: {value}; it may change the cache or the weights", value=repr(value)[:60]))
+        for child in self._children:
+            yield from child.unread()
