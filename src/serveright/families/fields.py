@@ -6,7 +6,7 @@ named class default (recorded as evidence of kind `class-default`).
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from serveright.errors import InputError
 from serveright.types.fact import Evidence, Unknown
@@ -81,7 +81,7 @@ class Fields:
             )
         return value
 
-    def int(self, *keys: str, minimum: int = 1) -> int:
+    def integer(self, *keys: str, minimum: int = 1) -> int:
         """A required whole number."""
         value = self.opt_int(*keys, minimum=minimum)
         if value is None:
@@ -120,23 +120,24 @@ class Fields:
             raise InputError(msg("config.json: {key} is {value}, not a text", key=self.at(key), value=repr(value)[:80]))
         return value
 
-    def list(self, *keys: str, length: int | None = None) -> "list[Any] | None":
+    def items(self, *keys: str, length: int | None = None) -> list[Any] | None:
         """A list, None when absent; `length` requires that many entries."""
         key, value = self._find(keys)
         if value is None:
             return None
         if not isinstance(value, list):
             raise InputError(msg("config.json: {key} is {value}, not a list", key=self.at(key), value=repr(value)[:80]))
-        if length is not None and len(value) != length:  # pyright: ignore[reportUnknownArgumentType]
+        value = cast("list[Any]", value)
+        if length is not None and len(value) != length:
             raise InputError(
-                msg("config.json: {key} has {count} entries, the model {length} layers", key=self.at(key), count=len(value), length=length),  # pyright: ignore[reportUnknownArgumentType]
+                msg("config.json: {key} has {count} entries, the model {length} layers", key=self.at(key), count=len(value), length=length),
                 msg("The file may be trimmed or edited; take it from the model's own repository."),
             )
-        return value  # pyright: ignore[reportUnknownVariableType]
+        return value
 
     def ints(self, *keys: str) -> tuple[int, ...] | None:
         """A list of whole numbers."""
-        values = self.list(*keys)
+        values = self.items(*keys)
         if values is None:
             return None
         for value in values:
@@ -151,7 +152,7 @@ class Fields:
             return None
         if not isinstance(value, dict):
             raise InputError(msg("config.json: {key} is {value}, not an object", key=self.at(key), value=repr(value)[:80]))
-        return Fields(value, self.at(key), self)  # pyright: ignore[reportUnknownArgumentType]
+        return Fields(cast("dict[str, Any]", value), self.at(key), self)
 
     def unread(self) -> Iterator[Unknown]:
         """Fields nobody read whose names suggest that they could change the cache or the weights."""

@@ -8,6 +8,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 from functools import cache
+from typing import cast
 
 import msgspec
 
@@ -39,12 +40,13 @@ def claims() -> dict[str, Reader]:
 
 def architecture(files: ModelFiles) -> str:
     """The first entry of `architectures`; raises InputError when it is no list of texts."""
-    names = files.config.get("architectures")
+    names: object = files.config.get("architectures")
     if names is None:
         return ""
-    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):  # pyright: ignore[reportUnknownVariableType]
-        raise InputError(msg("{origin}: architectures is {value}, not a list of class names", origin=files.origin, value=repr(names)[:80]))  # pyright: ignore[reportUnknownArgumentType]
-    return str(names[0])  # pyright: ignore[reportUnknownArgumentType]
+    first: object = cast("list[object]", names)[0] if isinstance(names, list) and names else None
+    if not isinstance(first, str):
+        raise InputError(msg("{origin}: architectures is {value}, not a list of class names", origin=files.origin, value=repr(names)[:80]))
+    return first
 
 
 def read_model(files: ModelFiles) -> ModelShape:
