@@ -1,0 +1,62 @@
+"""The only place where a `Msg` becomes prose. English is the source; Korean comes from the compiled catalogue `locale/ko.mo`."""
+
+import gettext
+import os
+import string
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from serveright import units
+from serveright.types.text import Msg
+
+LANGUAGES = ("en", "ko")
+_FOLDER = Path(__file__).parent.parent / "locale"
+
+
+@cache
+def _catalogue(lang: str) -> gettext.NullTranslations:
+    if lang == "en":
+        return gettext.NullTranslations()
+    with (_FOLDER / f"{lang}.mo").open("rb") as file:
+        return gettext.GNUTranslations(file)
+
+
+def default_language(environment: Mapping[str, str] | None = None) -> str:
+    """`ko` when the locale says Korean, else `en` (LC_ALL, LC_MESSAGES, LANG, in this order)."""
+    environment = os.environ if environment is None else environment
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        if environment.get(name):
+            return "ko" if environment[name].lower().startswith("ko") else "en"
+    return "en"
+
+
+class _Formatter(string.Formatter):
+    """str.format with our units: gib, n, s, pct, list."""
+
+    def __init__(self, lang: str) -> None:
+        self.lang = lang
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, Msg):
+            value = render(value, self.lang)
+        match format_spec:
+            case "gib":
+                return units.gib(value)
+            case "n":
+                return f"{value:,}" if isinstance(value, int) else f"{value:,.10g}"
+            case "s":
+                return units.seconds(value)
+            case "pct":
+                return f"{value:.1%}"
+            case _:
+                return format(value, format_spec)
+
+
+def render(text: Msg | str, lang: str) -> str:
+    """The prose of a message in `lang`. A template whose values are missing is our bug and raises KeyError."""
+    if isinstance(text, str):
+        return text
+    template = _catalogue(lang).gettext(text.template) if text.template else ""
+    return _Formatter(lang).vformat(template, (), text.values)

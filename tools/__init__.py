@@ -1,0 +1,1 @@
+"""Maintenance programs; nothing of the product imports them."""

@@ -1,0 +1,1 @@
+"""Korean catalogue: extract, check, compile."""
