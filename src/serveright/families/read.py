@@ -19,7 +19,6 @@ from serveright.types.model import ModelShape
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
 
-_NOT_DIALECTS = {"read", "fields", "blocks", "unclaimed", "towers", "verdict"}
 Reader = Callable[[Fields, ModelFiles], ModelShape]
 
 
@@ -28,10 +27,8 @@ def claims() -> dict[str, Reader]:
     """Architecture -> reader, from every module of the package. Two modules claiming one name is our bug (ValueError)."""
     found: dict[str, Reader] = {}
     for info in pkgutil.iter_modules(families.__path__):
-        if info.name in _NOT_DIALECTS:
-            continue
         module = importlib.import_module(f"{families.__name__}.{info.name}")
-        for name in module.ARCHITECTURES:
+        for name in vars(module).get("ARCHITECTURES", ()):
             if name in found:
                 raise ValueError(f"{name} is claimed twice, the second time by {info.name}")
             found[name] = module.shape
@@ -51,9 +48,11 @@ def architecture(files: ModelFiles) -> str:
 
 def read_model(files: ModelFiles) -> ModelShape:
     """`ModelShape` of a model's files. Raises InputError for missing or absurd fields, naming the JSON path."""
-    from serveright.families import unclaimed
-
     fields = Fields(files.config)
-    reader = claims().get(architecture(files), unclaimed.shape)
+    reader = claims().get(architecture(files))
+    if reader is None:
+        from serveright.families import unclaimed
+
+        reader = unclaimed.shape
     shape = reader(fields, files)
     return msgspec.structs.replace(shape, evidence=tuple(fields.evidence), unknown=(*fields.unknowns, *fields.unread()))

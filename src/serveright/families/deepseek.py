@@ -1,0 +1,94 @@
+"""Decoders whose every layer is latent attention (DeepSeek V2 to V3.2 and the many models built on them), with or without an indexer."""
+
+from collections.abc import Sequence
+
+from serveright.families import ffn as feed
+from serveright.families import latent
+from serveright.families.blocks import linear, norm
+from serveright.families.fields import Fields
+from serveright.families.frame import MTP, Block, Frame, close_frame, edges, layer_count, open_frame, text_of
+from serveright.types.model import Ffn, Indexer, Latent, Layer, ModelShape, Weight
+from serveright.types.source import ModelFiles
+from serveright.types.text import msg
+
+ARCHITECTURES = frozenset(
+    {
+        "DeepseekV2ForCausalLM",
+        "DeepseekV3ForCausalLM",
+        "DeepseekV32ForCausalLM",
+        "GlmMoeDsaForCausalLM",
+        "Glm4MoeLiteForCausalLM",
+        "MistralLarge3ForCausalLM",
+        "SarvamMLAForCausalLM",
+        "AXK1ForCausalLM",
+        "YoutuForCausalLM",
+        "KimiK25ForConditionalGeneration",
+    }
+)
+_COPIES = {"deepseek_v3", "deepseek_v32", "glm4_moe_lite"}
+"""Formats whose prediction layer stores the input table and the head once more."""
+
+
+def shape(fields: Fields, files: ModelFiles) -> ModelShape:
+    """A `ModelShape` from the config's own fields. Raises InputError for missing ones."""
+    text = text_of(fields)
+    frame = open_frame(fields, text, nested_root="language_model.model.", nested_head="language_model.lm_head")
+    return decoder(frame, files, dialect="deepseek")
+
+
+def decoder(frame: Frame, files: ModelFiles, *, dialect: str) -> ModelShape:
+    """All layers of a purely latent model."""
+    text = frame.text
+    count = layer_count(text)
+    base, indexer = latent.read_latent(text), latent.read_indexer(text)
+    owners = latent.index_owners(text, count) if indexer else (True,) * count
+    ffns = feed.plan(text, count)
+    names = _names(text)
+    blocks = [_block(frame, i, latent.sparse(base, indexer, owns=owners[i]), ffns[i], names) for i in range(count)]
+    mtp = _prediction(frame, count, base, indexer, ffns, names)
+    return close_frame(frame, files, dialect=dialect, blocks=blocks, mtp=mtp, extra=edges(frame))
+
+
+def _names(text: Fields) -> feed.FfnNames:
+    biased = text.text("topk_method") == "noaux_tc" or text.flag("moe_router_enable_expert_bias")
+    return feed.FfnNames(router_bias="gate.e_score_correction_bias" if biased else None)
+
+
+def _block(frame: Frame, i: int, mixer: Latent, ffn: Ffn, names: feed.FfnNames) -> Block:
+    path = f"{frame.root}layers.{i}"
+    weights = [
+        *norm(f"{path}.input_layernorm", frame.hidden, layer=i),
+        *latent.weights(f"{path}.self_attn", i, frame.hidden, mixer),
+        *norm(f"{path}.post_attention_layernorm", frame.hidden, layer=i),
+        *feed.weights(path, i, frame.hidden, ffn, names),
+    ]
+    return Block(layer=Layer(index=i, mixers=(mixer,), ffns=(ffn,)), weights=weights)
+
+
+def _prediction(frame: Frame, count: int, base: Latent, indexer: Indexer | None, ffns: Sequence[Ffn], names: feed.FfnNames) -> list[Block]:
+    extra = frame.text.opt_int(*MTP) or 0
+    if not extra:
+        return []
+    key = next(k for k in MTP if frame.text.raw.get(k) is not None)
+    frame.text.note(key, msg("{count} prediction layers for speculative decoding stand behind the model's own", count=extra))
+    copies = frame.text.raw.get("model_type") in _COPIES
+    blocks: list[Block] = []
+    for i in range(count, count + extra):
+        block = _block(frame, i, latent.sparse(base, indexer), ffns[-1], names)
+        block.weights += joint(f"{frame.root}layers.{i}", i, frame.hidden, frame.vocab, copies=copies)
+        blocks.append(block)
+    return blocks
+
+
+def joint(path: str, layer: int, hidden: int, vocab: int, *, copies: bool) -> list[Weight]:
+    """What joins a prediction layer to the model: two norms, the projection of both inputs, the last norm, and copies of table and head where stored."""
+    weights = [
+        *norm(f"{path}.enorm", hidden, layer=layer),
+        *norm(f"{path}.hnorm", hidden, layer=layer),
+        *linear(f"{path}.eh_proj", "mtp", hidden, 2 * hidden, "replicated", layer=layer),
+        *norm(f"{path}.shared_head.norm", hidden, layer=layer),
+    ]
+    if copies:
+        weights.append(Weight(path=f"{path}.embed_tokens", part="mtp", shape=(vocab, hidden), shard="vocab", linear=False, layer=layer))
+        weights.append(Weight(path=f"{path}.shared_head.head", part="mtp", shape=(vocab, hidden), shard="vocab", layer=layer))
+    return weights

@@ -1,0 +1,170 @@
+"""Feed-forward blocks by their fields, whatever a config calls them: which layers are dense or MoE, how wide, and their weights."""
+
+from msgspec import Struct
+
+from serveright.families.blocks import linear, mlp, norm
+from serveright.families.fields import Fields
+from serveright.types.model import Ffn, Weight
+from serveright.types.text import msg
+
+EXPERTS = ("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts", "num_moe_experts")
+TOP_K = ("num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_top_k", "top_k_experts", "experts_per_token")
+WIDTH = ("moe_intermediate_size", "expert_ffn_hidden_size", "moe_ffn_hidden_size", "expert_intermediate_size")
+SHARED_COUNT = ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts")
+SHARED_WIDTH = ("moe_shared_expert_intermediate_size", "shared_expert_intermediate_size", "shared_intermediate_size")
+LATENT = ("moe_latent_size", "routed_expert_hidden_size")
+GROUPS = ("n_group", "num_expert_group", "n_expert_groups")
+DENSE_WIDTH = ("intermediate_size", "ffn_hidden_size", "dense_intermediate_size")
+
+
+class FfnNames(Struct, frozen=True, kw_only=True):
+    """Module names of one dialect under a layer. `matrices` are gate, up and down."""
+
+    block: str = "mlp"
+    router: str = "gate"
+    experts: str = "experts"
+    shared: str = "shared_experts"
+    matrices: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj")
+    shared_gate: str | None = None
+    router_bias: str | None = None
+    """Path of the router's correction bias under the block, e.g. `gate.e_score_correction_bias`."""
+    latent: tuple[str, str] | None = None
+    """Projections into and out of the latent width of the experts."""
+    latent_norm: str | None = None
+
+
+def _width(f: Fields, index: int, count: int, keys: tuple[str, ...]) -> int | None:
+    for key in keys:
+        if isinstance(f.raw.get(key), list):
+            widths = f.ints(key)
+            if widths and len(widths) == count:
+                return widths[index]
+            return None
+    return f.opt_int(*keys)
+
+
+def read_moe(f: Fields, *, width_keys: tuple[str, ...] = WIDTH, gated: bool = True) -> Ffn | None:
+    """The routed block, None where the config has no experts. One shared expert is implied by a shared width alone."""
+    experts = f.opt_int(*EXPERTS)
+    if not experts:
+        f.ignore(*TOP_K, *SHARED_COUNT, *SHARED_WIDTH, *GROUPS, *WIDTH)
+        return None
+    width = f.integer(*width_keys)
+    shared_width = f.opt_int(*SHARED_WIDTH)
+    shared = f.opt_int(*SHARED_COUNT)
+    if shared is None:
+        shared = 1 if shared_width else 0
+    key = next(k for k in EXPERTS if f.raw.get(k) is not None)
+    top = f.integer(*TOP_K)
+    zero = f.opt_int("zero_expert_num") or 0
+    f.note(key, msg("mixture of experts: {top} of {experts} routed experts run per token, {shared} shared", top=top, experts=experts, shared=shared))
+    if zero:
+        f.note("zero_expert_num", msg("{count} more experts do nothing and cost no weights", count=zero))
+    latent = f.opt_int(*LATENT)
+    if latent:
+        name = next(k for k in LATENT if f.raw.get(k) is not None)
+        f.note(name, msg("experts work on a latent of width {width} instead of the hidden size", width=latent))
+    return Ffn(
+        kind="moe",
+        intermediate=width,
+        experts=experts,
+        experts_per_token=top,
+        shared_experts=shared,
+        shared_intermediate=(shared_width or width) if shared else 0,
+        latent_dim=latent,
+        zero_experts=zero,
+        gated=gated,
+        expert_groups=f.opt_int(*GROUPS),
+    )
+
+
+def sparse_layers(f: Fields, count: int) -> tuple[bool, ...]:
+    """Which of `count` layers hold experts, by any of the spellings: a list of types, a frequency, leading dense layers, named dense layers, period and offset."""
+    f.ignore("moe_layer_freq", "first_k_dense_replace", "mlp_only_layers", "decoder_sparse_step")
+    types = f.items("mlp_layer_types")
+    if types is not None:
+        kinds = [str(t) for t in types]
+        if len(kinds) >= count:
+            return tuple(kind not in ("dense", "mlp") for kind in kinds[:count])
+        f.unknown("mlp_layer_types", msg("{given} entries for {count} layers", given=len(kinds), count=count))
+    if isinstance(f.raw.get("moe_layer_freq"), list):
+        flags = f.items("moe_layer_freq") or []
+        if len(flags) >= count:
+            return tuple(bool(flag) for flag in flags[:count])
+        f.unknown("moe_layer_freq", msg("{given} entries for {count} layers", given=len(flags), count=count))
+        return (True,) * count
+    every = f.opt_int("moe_layer_freq", "moe_every_n_layers") or 1
+    first = f.opt_int("first_k_dense_replace", "num_dense_layers", "moe_layer_start_index", "dense_mlp_idx") or 0
+    step = f.opt_int("decoder_sparse_step") or 1
+    dense = set(f.ints("mlp_only_layers") or ())
+    period, offset = f.opt_int("expert_layer_period") or 1, f.opt_int("expert_layer_offset") or 0
+    return tuple(i >= first and i % every == 0 and (i + 1) % step == 0 and i not in dense and i % period == offset % period for i in range(count))
+
+
+def plan(
+    f: Fields,
+    count: int,
+    *,
+    dense_keys: tuple[str, ...] = DENSE_WIDTH,
+    width_keys: tuple[str, ...] = WIDTH,
+    gated: bool = True,
+) -> tuple[Ffn, ...]:
+    """The FFN of every layer. Raises InputError where a dense layer's width is missing."""
+    moe = read_moe(f, width_keys=width_keys, gated=gated)
+    sparse = sparse_layers(f, count) if moe else (False,) * count
+    result: list[Ffn] = []
+    for i in range(count):
+        if moe and sparse[i]:
+            result.append(moe)
+        else:
+            width = _width(f, i, count, dense_keys)
+            result.append(Ffn(kind="dense", intermediate=f.integer(*dense_keys) if width is None else width, gated=gated))
+    if moe and all(sparse):
+        f.ignore(*dense_keys)
+    return tuple(result)
+
+
+def experts(path: str, layer: int, into: int, ffn: Ffn, matrices: tuple[str, str, str]) -> list[Weight]:
+    """Routed experts under `path`, one entry a matrix with `copies` = number of experts; `into` is the latent width where there is one."""
+    gate, up, down = matrices
+    shape = (ffn.intermediate, into)
+    entries = [(gate, shape)] if ffn.gated else []
+    entries += [(up, shape), (down, (into, ffn.intermediate))]
+    return [
+        Weight(path=f"{path}.*.{name}", part="experts", shape=sides, shard="experts", copies=ffn.experts, units=ffn.experts, layer=layer)
+        for name, sides in entries
+    ]
+
+
+def weights(path: str, layer: int, hidden: int, ffn: Ffn, names: FfnNames) -> list[Weight]:
+    """All tensors of one FFN of the layer at `path` (e.g. `model.layers.3`)."""
+    root = f"{path}.{names.block}"
+    if ffn.kind == "dense":
+        return dense(root, layer, hidden, ffn, names)
+    count = ffn.experts + ffn.zero_experts
+    result = [Weight(path=f"{root}.{names.router}", part="router", shape=(count, hidden), shard="replicated", layer=layer)]
+    if names.router_bias:
+        result.append(Weight(path=f"{root}.{names.router_bias}", part="router", shape=(count,), shard="replicated", linear=False, layer=layer))
+    result += experts(f"{root}.{names.experts}", layer, ffn.latent_dim or hidden, ffn, names.matrices)
+    if ffn.latent_dim and names.latent:
+        result += linear(f"{root}.{names.latent[0]}", "experts", ffn.latent_dim, hidden, "replicated", layer=layer)
+        result += linear(f"{root}.{names.latent[1]}", "experts", hidden, ffn.latent_dim, "replicated", layer=layer)
+        if names.latent_norm:
+            result += norm(f"{root}.{names.latent_norm}", ffn.latent_dim, layer=layer)
+    if ffn.shared_experts:
+        width = ffn.shared_experts * ffn.shared_intermediate
+        result += dense(f"{root}.{names.shared}", layer, hidden, Ffn(kind="dense", intermediate=width, gated=ffn.gated), names, shared=True)
+        if names.shared_gate:
+            result.append(Weight(path=f"{root}.{names.shared_gate}", part="shared_experts", shape=(1, hidden), shard="replicated", layer=layer))
+    return result
+
+
+def dense(path: str, layer: int, hidden: int, ffn: Ffn, names: FfnNames, *, shared: bool = False) -> list[Weight]:
+    """A dense MLP, or the shared experts as one MLP, under `path`."""
+    part = "shared_experts" if shared else "mlp"
+    if names.matrices == ("gate_proj", "up_proj", "down_proj"):
+        return mlp(path, layer, hidden, ffn.intermediate, gated=ffn.gated, part=part)
+    gate, up, down = names.matrices
+    result = linear(f"{path}.{gate}", part, ffn.intermediate, hidden, "column", layer=layer) if ffn.gated else []
+    result += linear(f"{path}.{up}", part, ffn.intermediate, hidden, "column", layer=layer)
+    return result + linear(f"{path}.{down}", part, hidden, ffn.intermediate, "row", layer=layer)

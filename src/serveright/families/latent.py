@@ -1,0 +1,118 @@
+"""Attention over a compressed row (MLA) and the indexers that grew from it, by their fields alone.
+
+Whether a layer's indexer stores keys of its own or reuses an earlier layer's picks is read from any of four spellings:
+`indexer_types`, `index_topk_pattern`, `index_topk_freq` + `index_skip_topk_offset`, `index_source_layer_ids`.
+"""
+
+from msgspec.structs import replace
+
+from serveright.families.blocks import linear, mla, norm
+from serveright.families.fields import Fields
+from serveright.types.model import Indexer, Latent, LatentKind, Weight
+from serveright.types.text import msg
+
+INDEX_HEADS = ("index_n_heads", "indexer_n_heads", "index_num_heads", "indexer_num_heads")
+INDEX_DIM = ("index_head_dim", "indexer_head_dim", "index_dim")
+INDEX_TOPK = ("index_topk", "indexer_budget", "indexer_topk", "index_top_k")
+INDEX_RATIO = ("index_kpool", "indexer_compress_ratio", "index_compress_ratio")
+INDEX_KEYS = ("indexer_kv_heads", "index_kv_heads", "index_n_kv_heads")
+_OFFSET_SOURCE = "vLLM 0.33.0 DeepseekV2MLAAttention"
+
+
+def read_latent(f: Fields, *, rope_default: tuple[int, str] | None = None) -> Latent:
+    """The plain latent mixer. Raises InputError where one of its widths is missing."""
+    rank = f.integer("kv_lora_rank")
+    rope = f.int_or(rope_default[0], rope_default[1], "qk_rope_head_dim") if rope_default else f.integer("qk_rope_head_dim", minimum=0)
+    nope = f.opt_int("qk_nope_head_dim")
+    if nope is None:
+        nope = f.integer("qk_head_dim", minimum=rope) - rope
+    heads = f.integer("num_attention_heads")
+    f.ignore("head_dim", "qk_head_dim", "q_head_dim", "num_key_value_heads", "mla_scale_q_lora", "mla_scale_kv_lora", "rotary_dim", "use_mla")
+    f.note("kv_lora_rank", msg("multi-head latent attention: one row of {rank} + {rope} per token serves all {heads} heads", rank=rank, rope=rope, heads=heads))
+    if f.flag("mla_use_nope", "use_mla_nope"):
+        f.note("mla_use_nope", msg("no positions in the latent layers; the row keeps its {rope} extra columns", rope=rope))
+    q_lora = f.opt_int("q_lora_rank") or None
+    return Latent(kind="mla", query_heads=heads, kv_lora_rank=rank, rope_dim=rope, nope_dim=nope, v_head_dim=f.integer("v_head_dim"), q_lora_rank=q_lora)
+
+
+def read_indexer(f: Fields) -> Indexer | None:
+    """The indexer's widths, None where the config has no `index_topk` (in any spelling)."""
+    topk = f.opt_int(*INDEX_TOPK)
+    if not topk:
+        f.ignore(*INDEX_HEADS, *INDEX_DIM, *INDEX_RATIO, *INDEX_KEYS)
+        return None
+    key = next(k for k in INDEX_TOPK if f.raw.get(k) is not None)
+    f.note(key, msg("sparse attention: an indexer picks {count} tokens for each query", count=topk))
+    return Indexer(
+        heads=f.integer(*INDEX_HEADS),
+        dim=f.integer(*INDEX_DIM),
+        topk=topk,
+        key_heads=f.opt_int(*INDEX_KEYS) or 1,
+        compress_ratio=f.opt_int(*INDEX_RATIO) or 1,
+    )
+
+
+def index_owners(f: Fields, count: int) -> tuple[bool, ...]:
+    """For each of `count` layers: does its indexer score and store keys of its own."""
+    types = f.items("indexer_types")
+    pattern = f.raw.get("index_topk_pattern")
+    freq, offset = f.opt_int("index_topk_freq", minimum=1), f.opt_int("index_skip_topk_offset")
+    f.ignore("index_topk_pattern", "index_share_for_mtp_iteration", "use_index_cache", "use_dsa")
+    sources = f.ints("index_source_layer_ids")
+    if types is not None:
+        owners, key = _by_types(f, [str(t) for t in types], count), "indexer_types"
+    elif sources is not None:
+        owners, key = tuple(i in sources for i in range(count)), "index_source_layer_ids"
+    elif isinstance(pattern, (str, list)) and pattern:
+        marks = [str(mark) for mark in pattern]
+        owners, key = tuple(i >= len(marks) or not marks[i].upper().startswith("S") for i in range(count)), "index_topk_pattern"
+    elif freq and freq > 1:
+        start = offset if offset is not None else f.int_or(2, _OFFSET_SOURCE, "index_skip_topk_offset")
+        owners, key = tuple(max(i - start + 1, 0) % freq == 0 for i in range(count)), "index_topk_freq"
+    else:
+        return (True,) * count
+    f.note(key, msg("{own} of {all} layers compute their own picks, the others reuse an earlier layer's", own=sum(owners), all=count), f.raw.get(key))
+    return owners
+
+
+def _by_types(f: Fields, types: list[str], count: int) -> tuple[bool, ...]:
+    strange = sorted(set(types) - {"full", "shared"})
+    if strange:
+        f.unknown("indexer_types", msg("unknown entries {names}", names=", ".join(strange)[:80]))
+    if len(types) < count:
+        f.unknown("indexer_types", msg("{given} entries for {count} layers", given=len(types), count=count))
+        types = types + ["full"] * (count - len(types))
+    return tuple(kind != "shared" for kind in types[:count])
+
+
+def sparse(latent: Latent, indexer: Indexer | None, *, owns: bool = True) -> Latent:
+    """The latent mixer with its indexer, where there is one."""
+    if indexer is None:
+        return latent
+    kind: LatentKind = "sparse_mla"
+    return replace(latent, kind=kind, indexer=replace(indexer, owns_keys=owns))
+
+
+def weights(path: str, layer: int, hidden: int, mixer: Latent, *, gate: str | None = None, gate_out: int | None = None) -> list[Weight]:
+    """The mixer's tensors under `path` (e.g. `model.layers.3.self_attn`). `gate`: name of an output gate, `gate_out` its width (all value columns unless given)."""
+    heads = mixer.query_heads
+    result = mla(
+        path, layer, hidden, heads, q_lora=mixer.q_lora_rank, kv_lora=mixer.kv_lora_rank, nope=mixer.nope_dim, rope=mixer.rope_dim, v_dim=mixer.v_head_dim
+    )
+    if gate:
+        result += linear(f"{path}.{gate}", "attention", gate_out or heads * mixer.v_head_dim, hidden, "q_heads", layer=layer, units=heads)
+    if mixer.sinks:
+        result.append(Weight(path=f"{path}.sinks", part="attention", shape=(heads,), shard="q_heads", units=heads, linear=False, layer=layer))
+    if mixer.indexer and mixer.indexer.owns_keys:
+        result += indexer_weights(f"{path}.indexer", layer, hidden, mixer.q_lora_rank or hidden, mixer.indexer)
+    return result
+
+
+def indexer_weights(path: str, layer: int, hidden: int, q_in: int, indexer: Indexer) -> list[Weight]:
+    """The indexer's queries from the query latent, one shared key with its LayerNorm, and the weight of each head."""
+    return [
+        *linear(f"{path}.wq_b", "indexer", indexer.heads * indexer.dim, q_in, "replicated", layer=layer),
+        *linear(f"{path}.wk", "indexer", indexer.key_heads * indexer.dim, hidden, "replicated", layer=layer),
+        *norm(f"{path}.k_norm", indexer.dim, layer=layer, bias=True, part="indexer"),
+        *linear(f"{path}.weights_proj", "indexer", indexer.heads, hidden, "replicated", layer=layer),
+    ]
