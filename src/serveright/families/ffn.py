@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from serveright.families.blocks import linear, mlp, norm
+from serveright.families.blocks import linear, norm
 from serveright.families.fields import Fields
 from serveright.types.model import Ffn, Weight
 from serveright.types.text import msg
@@ -17,6 +17,9 @@ GROUPS = ("n_group", "num_expert_group", "n_expert_groups")
 DENSE_WIDTH = ("intermediate_size", "ffn_hidden_size", "dense_intermediate_size")
 
 
+GATE_UP_DOWN = ("gate_proj", "up_proj", "down_proj")
+
+
 class FfnNames(Struct, frozen=True, kw_only=True):
     """Module names of one dialect under a layer. `matrices` are gate, up and down."""
 
@@ -24,13 +27,24 @@ class FfnNames(Struct, frozen=True, kw_only=True):
     router: str = "gate"
     experts: str = "experts"
     shared: str = "shared_experts"
-    matrices: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj")
+    matrices: tuple[str, str, str] = GATE_UP_DOWN
     shared_gate: str | None = None
     router_bias: str | None = None
     """Path of the router's correction bias under the block, e.g. `gate.e_score_correction_bias`."""
     latent: tuple[str, str] | None = None
     """Projections into and out of the latent width of the experts."""
     latent_norm: str | None = None
+    fused: tuple[str, str] | None = None
+    """Experts stored as two stacked tensors (gate and up together, down) instead of one matrix each."""
+    router_linear_bias: bool = False
+    expert_bias: bool = False
+    dense_block: str | None = None
+    """Block name of a dense layer where it differs from `block`."""
+    outer_shared: bool = False
+    """The shared expert stands beside the block, not inside it."""
+    dense_bias: bool = False
+    dense_fused: str | None = None
+    """A dense MLP's gate and up stored as one matrix of this name."""
 
 
 def _width(f: Fields, index: int, count: int, keys: tuple[str, ...]) -> int | None:
@@ -124,28 +138,37 @@ def plan(
     return tuple(result)
 
 
-def experts(path: str, layer: int, into: int, ffn: Ffn, matrices: tuple[str, str, str]) -> list[Weight]:
+def experts(path: str, layer: int, into: int, ffn: Ffn, names: FfnNames) -> list[Weight]:
     """Routed experts under `path`, one entry a matrix with `copies` = number of experts; `into` is the latent width where there is one."""
-    gate, up, down = matrices
+    gate, up, down = names.matrices
     shape = (ffn.intermediate, into)
-    entries = [(gate, shape)] if ffn.gated else []
+    if names.fused:
+        up, down = names.fused
+        shape = (2 * ffn.intermediate if ffn.gated else ffn.intermediate, into)
+    entries = [(gate, shape)] if ffn.gated and not names.fused else []
     entries += [(up, shape), (down, (into, ffn.intermediate))]
-    return [
-        Weight(path=f"{path}.*.{name}", part="experts", shape=sides, shard="experts", copies=ffn.experts, units=ffn.experts, layer=layer)
-        for name, sides in entries
-    ]
+    weights: list[Weight] = []
+    for name, sides in entries:
+        weights.append(Weight(path=f"{path}.*.{name}", part="experts", shape=sides, shard="experts", copies=ffn.experts, units=ffn.experts, layer=layer))
+        if names.expert_bias:
+            weights.append(
+                Weight(path=f"{path}.*.{name}.bias", part="experts", shape=sides[:1], shard="experts", copies=ffn.experts, units=ffn.experts, linear=False, layer=layer)
+            )
+    return weights
 
 
 def weights(path: str, layer: int, hidden: int, ffn: Ffn, names: FfnNames) -> list[Weight]:
     """All tensors of one FFN of the layer at `path` (e.g. `model.layers.3`)."""
     root = f"{path}.{names.block}"
     if ffn.kind == "dense":
-        return dense(root, layer, hidden, ffn, names)
+        return dense(f"{path}.{names.dense_block or names.block}", layer, hidden, ffn, names)
     count = ffn.experts + ffn.zero_experts
     result = [Weight(path=f"{root}.{names.router}", part="router", shape=(count, hidden), shard="replicated", layer=layer)]
+    if names.router_linear_bias:
+        result.append(Weight(path=f"{root}.{names.router}.bias", part="router", shape=(count,), shard="replicated", linear=False, layer=layer))
     if names.router_bias:
         result.append(Weight(path=f"{root}.{names.router_bias}", part="router", shape=(count,), shard="replicated", linear=False, layer=layer))
-    result += experts(f"{root}.{names.experts}", layer, ffn.latent_dim or hidden, ffn, names.matrices)
+    result += experts(f"{root}.{names.experts}", layer, ffn.latent_dim or hidden, ffn, names)
     if ffn.latent_dim and names.latent:
         result += linear(f"{root}.{names.latent[0]}", "experts", ffn.latent_dim, hidden, "replicated", layer=layer)
         result += linear(f"{root}.{names.latent[1]}", "experts", hidden, ffn.latent_dim, "replicated", layer=layer)
@@ -153,7 +176,7 @@ def weights(path: str, layer: int, hidden: int, ffn: Ffn, names: FfnNames) -> li
             result += norm(f"{root}.{names.latent_norm}", ffn.latent_dim, layer=layer)
     if ffn.shared_experts:
         width = ffn.shared_experts * ffn.shared_intermediate
-        result += dense(f"{root}.{names.shared}", layer, hidden, Ffn(kind="dense", intermediate=width, gated=ffn.gated), names, shared=True)
+        result += dense(f"{path if names.outer_shared else root}.{names.shared}", layer, hidden, Ffn(kind="dense", intermediate=width, gated=ffn.gated), names, shared=True)
         if names.shared_gate:
             result.append(Weight(path=f"{root}.{names.shared_gate}", part="shared_experts", shape=(1, hidden), shard="replicated", layer=layer))
     return result
@@ -162,9 +185,11 @@ def weights(path: str, layer: int, hidden: int, ffn: Ffn, names: FfnNames) -> li
 def dense(path: str, layer: int, hidden: int, ffn: Ffn, names: FfnNames, *, shared: bool = False) -> list[Weight]:
     """A dense MLP, or the shared experts as one MLP, under `path`."""
     part = "shared_experts" if shared else "mlp"
-    if names.matrices == ("gate_proj", "up_proj", "down_proj"):
-        return mlp(path, layer, hidden, ffn.intermediate, gated=ffn.gated, part=part)
-    gate, up, down = names.matrices
-    result = linear(f"{path}.{gate}", part, ffn.intermediate, hidden, "column", layer=layer) if ffn.gated else []
-    result += linear(f"{path}.{up}", part, ffn.intermediate, hidden, "column", layer=layer)
-    return result + linear(f"{path}.{down}", part, hidden, ffn.intermediate, "row", layer=layer)
+    gate, up, down = names.matrices if names.dense_block is None else GATE_UP_DOWN
+    bias = names.dense_bias
+    if names.dense_fused and ffn.gated:
+        result = linear(f"{path}.{names.dense_fused}", part, 2 * ffn.intermediate, hidden, "column", layer=layer, bias=bias)
+    else:
+        result = linear(f"{path}.{gate}", part, ffn.intermediate, hidden, "column", layer=layer, bias=bias) if ffn.gated else []
+        result += linear(f"{path}.{up}", part, ffn.intermediate, hidden, "column", layer=layer, bias=bias)
+    return result + linear(f"{path}.{down}", part, hidden, ffn.intermediate, "row", layer=layer, bias=bias)

@@ -19,7 +19,7 @@ _MATTERS = re.compile(
 """Keys that could change the cache or the weights: unread ones are reported."""
 _HARMLESS = re.compile(
     r"bias|dropout|_id$|_ids$|token|loss|init|eps|norm_(?!al)|jitter|cross_attention_hidden|add_cross|pruned_heads|layerdrop|use_cache|output_(attentions|hidden)|_fn$|_func$"
-    r"|rope|rotary|router_aux|scal|coef|_implementation|gradient|return_dict|max_window_layers|topk_method|scoring|temperature|_type$|cache_implementation|encoder_no_repeat"
+    r"|rope|rotary|router_aux|scal|coef|_implementation|gradient|return_dict|multiplier|max_window_layers|topk_method|scoring|temperature|_type$|cache_implementation|encoder_no_repeat"
     r"|layer_norm|_hidden_act|activation|pretraining_tp|summary|problem|classifier|^id2label|^label2id|softcap|mup|swiglu|aux"
 )
 
@@ -72,7 +72,7 @@ class Fields:
         key, value = self._find(keys)
         if value is None:
             return None
-        if isinstance(value, float) and value == int(value):
+        if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value < _LIMIT:
             raise InputError(
@@ -96,10 +96,12 @@ class Fields:
         value = self.opt_int(*keys, minimum=minimum)
         if value is not None:
             return value
-        self._default(keys[0], default, source)
+        self.assume(keys[0], default, source)
         return default
 
-    def _default(self, key: str, default: object, source: str) -> None:
+    def assume(self, key: str, default: object, source: str) -> None:
+        """Record a class default that fills an absent key; `source` names library, version and class."""
+        self._used.add(key)
         self.evidence.append(Evidence(self.at(key), default, msg("absent; the class default of {source} applies", source=source), "class-default"))
 
     def flag(self, *keys: str, default: bool = False) -> bool:
@@ -141,7 +143,7 @@ class Fields:
         if values is None:
             return None
         for value in values:
-            if isinstance(value, bool) or not isinstance(value, int):
+            if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= _LIMIT:
                 raise InputError(msg("config.json: {key} holds {value}, not whole numbers", key=self.at(keys[0]), value=repr(value)[:80]))
         return tuple(values)
 

@@ -1,0 +1,260 @@
+"""Softmax-attention layers from fields, for dialects and for architectures nobody claims: heads, dims, windows and chunks, per layer where the config says so.
+
+Knows every common spelling; decides nothing by the model's name.
+"""
+
+from collections import Counter
+from typing import Literal
+
+from msgspec import Struct
+
+from serveright.errors import InputError
+from serveright.families.fields import Fields
+from serveright.types.model import Attention
+from serveright.types.text import msg
+
+QUERY = ("num_attention_heads", "n_head", "num_heads", "n_heads")
+KV = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "num_attention_groups", "num_query_groups", "multi_query_group_num", "n_kv_heads")
+HEAD_DIM = ("head_dim", "attention_head_dim", "kv_channels", "qk_head_dim", "head_size")
+V_DIM = ("v_head_dim", "value_head_dim")
+WINDOW = ("sliding_window", "sliding_window_size", "sliding_window_tokens", "window_size", "attention_window_size", "local_attention_window", "local_attention")
+CHUNK = ("attention_chunk_size", "chunk_attention_size")
+SLIDING_PREFIXES = ("swa_", "sliding_", "local_")
+FULL_PREFIXES = ("global_", "full_")
+
+FULL, SLIDING, CHUNKED = "full", "sliding", "chunked"
+WORDS = {
+    **dict.fromkeys(("full_attention", "full", "attention", "global", "global_attention", "gqa", "mha", "attn", "self_attention", "softmax", "g"), FULL),
+    **dict.fromkeys(
+        ("sliding_attention", "sliding", "sliding_window", "sliding_window_attention", "swa", "local", "local_attention", "window", "window_attention", "l"),
+        SLIDING,
+    ),
+    **dict.fromkeys(("chunked_attention", "chunked", "chunk"), CHUNKED),
+}
+
+
+class Heads(Struct, frozen=True):
+    """Heads and head dimensions of one kind of layer."""
+
+    query: int
+    kv: int
+    dim: int
+    v_dim: int
+
+
+class Defaults(Struct, frozen=True, kw_only=True):
+    """What the model's class decides when the config is silent. `source` names library, version and class."""
+
+    source: str
+    kv_heads: int | None = None
+    head_dim: int | None = None
+    window: int | None = None
+    chunk: int | None = None
+    full_every: int | None = None
+    """Every n-th layer is full, the others slide."""
+    window_all: bool = False
+    """A bare `sliding_window` makes every layer slide (Mistral); otherwise a window needs a pattern or `use_sliding_window`."""
+
+
+def per_layer(fields: Fields, count: int, *keys: str) -> list[int] | None:
+    """One number for all layers or a list with one per layer; None when absent."""
+    for key in keys:
+        value = fields.raw.get(key)
+        if isinstance(value, list):
+            fields.items(key, length=count)
+            return [max(0, number) for number in fields.ints(key) or ()]
+        if value is not None:
+            return [fields.integer(key, minimum=0)] * count
+    fields.ignore(*keys)
+    return None
+
+
+def _first_int(fields: Fields, names: tuple[str, ...], prefixes: tuple[str, ...]) -> int | None:
+    keys: list[str] = []
+    for prefix in prefixes:
+        for name in names:
+            keys += [prefix + name, name.replace("num_", f"num_{prefix}", 1)] if name.startswith("num_") else [prefix + name]
+    return fields.opt_int(*(key for key in keys if key not in names), minimum=1)
+
+
+def base_heads(fields: Fields, hidden: int, defaults: Defaults, layers: int | None = None) -> Heads:
+    """Heads of the ordinary layer. Query heads are required; KV heads fall back to the class default or MHA, recorded as such."""
+    query = _scalar(fields, layers, *QUERY)
+    if query is None:
+        query = fields.integer(*QUERY)
+    kv = _scalar(fields, layers, *KV)
+    if kv is None:
+        if fields.raw.get("multi_query") is True:
+            fields.note("multi_query", msg("one KV head for all query heads"))
+            kv = 1
+        else:
+            kv = defaults.kv_heads or query
+            fields.assume(KV[0], kv, defaults.source)
+    dim = fields.opt_int(*HEAD_DIM, minimum=1)
+    if dim is None:
+        dim = defaults.head_dim or max(1, hidden // query)
+        if defaults.head_dim or hidden % query:
+            fields.assume(HEAD_DIM[0], dim, defaults.source)
+    return Heads(query, kv, dim, fields.opt_int(*V_DIM, minimum=1) or dim)
+
+
+def _scalar(fields: Fields, layers: int | None, *keys: str) -> int | None:
+    """First entry of a per-layer list, or the number."""
+    for key in keys:
+        value = fields.raw.get(key)
+        if isinstance(value, list):
+            numbers = [number for number in (per_layer(fields, layers, key) if layers else list(fields.ints(key) or ())) if number > 0]
+            if not numbers:
+                raise InputError(msg("config.json: {key} names no layer with heads", key=fields.at(key)))
+            return numbers[0]
+    return fields.opt_int(*keys, minimum=1)
+
+
+def _variant(fields: Fields, base: Heads, prefixes: tuple[str, ...]) -> Heads:
+    """Heads of sliding or of global layers where prefixed fields (swa_, local_, global_) give them."""
+    dim = _first_int(fields, HEAD_DIM, prefixes)
+    v_dim = _first_int(fields, V_DIM, prefixes)
+    return Heads(
+        _first_int(fields, QUERY, prefixes) or base.query,
+        _first_int(fields, KV, prefixes) or base.kv,
+        dim or base.dim,
+        v_dim or (base.v_dim if dim is None or base.v_dim != base.dim else dim),
+    )
+
+
+def kinds(fields: Fields, count: int, defaults: Defaults) -> list[str]:
+    """One word a layer: full, sliding, chunked, or the config's own word where it is none of these."""
+    for reader in (_listed, _numbered, _periodic):
+        found = reader(fields, count)
+        if found is not None:
+            return found
+    if defaults.full_every:
+        fields.assume("layer_types", f"full every {defaults.full_every}", defaults.source)
+        return _every(count, defaults.full_every)
+    window = fields.raw.get("sliding_window")
+    fields.ignore("use_sliding_window")
+    if "use_sliding_window" in fields.raw:
+        start = fields.opt_int("max_window_layers") or 0
+        slides = fields.flag("use_sliding_window") and window is not None
+        fields.ignore("sliding_window")
+        fields.note("use_sliding_window", msg("windows apply from layer {start} on", start=start) if slides else msg("windows are off: every layer is full"))
+        return [SLIDING if slides and index >= start else FULL for index in range(count)]
+    if window is not None and not isinstance(window, list) and defaults.window_all:
+        limit = fields.raw.get("max_position_embeddings")
+        if isinstance(limit, int) and isinstance(window, int) and window >= limit:
+            fields.note("sliding_window", msg("a window as long as the context never applies"))
+            return [FULL] * count
+        return [SLIDING] * count
+    return [FULL] * count
+
+
+def _listed(fields: Fields, count: int) -> list[str] | None:
+    """`layer_types` and its kin: one word a layer."""
+    for key in ("layer_types", "attention_types", "attn_types", "attn_layer_types"):
+        if isinstance(fields.raw.get(key), list):
+            words = [word.lower() if isinstance(word, str) else repr(word)[:40] for word in fields.items(key, length=count) or ()]
+            fields.note(key, msg("layers by kind: {summary}", summary=_summary(words)), _summary(words))
+            return [WORDS.get(word, word) for word in words]
+    pattern = fields.raw.get("sliding_window_pattern", fields.raw.get("_sliding_window_pattern"))
+    if isinstance(pattern, str) and pattern and set(pattern.upper()) <= {"L", "G"}:
+        words = [pattern[index % len(pattern)].lower() for index in range(count)]
+        fields.note("sliding_window_pattern", msg("L slides, G is full, repeated over the layers"))
+        return [WORDS[word] for word in words]
+    return None
+
+
+def _summary(words: list[str]) -> str:
+    return ", ".join(f"{number} {word}" for word, number in Counter(words).items())
+
+
+def _numbered(fields: Fields, count: int) -> list[str] | None:
+    """Lists of numbers: 1 slides (MiMo-V2), NoPE layers are full (Llama 4), a window per layer."""
+    if fields.raw.get("hybrid_layer_pattern") is not None:
+        marks = per_layer(fields, count, "hybrid_layer_pattern") or []
+        fields.note("hybrid_layer_pattern", msg("1 slides, 0 is full: {sliding} of {count} layers slide", sliding=sum(map(bool, marks)), count=count), marks)
+        return [SLIDING if mark else FULL for mark in marks]
+    windows = fields.raw.get("sliding_window")
+    if isinstance(windows, list):
+        fields.items("sliding_window", length=count)
+        return [SLIDING if window else FULL for window in windows]
+    return None
+
+
+def _every(count: int, period: int) -> list[str]:
+    return [FULL if (index + 1) % period == 0 else SLIDING for index in range(count)]
+
+
+def _periodic(fields: Fields, count: int) -> list[str] | None:
+    """One full layer in every n."""
+    for key in ("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers", "layer_switch"):
+        if isinstance(fields.raw.get(key), int) and fields.raw.get("sliding_window") is not None:
+            period = fields.integer(key)
+            fields.note(key, msg("every {period}th layer is full, the others slide", period=period))
+            return _every(count, period)
+    return None
+
+
+def attention_layers(
+    fields: Fields, count: int, hidden: int, defaults: Defaults, *, sinks: frozenset[str] = frozenset(), causal: bool = True
+) -> list[Attention | str]:
+    """One `Attention` a layer; a layer whose kind is no softmax attention comes back as its word. `sinks`: kinds with attention sinks."""
+    words = kinds(fields, count, defaults)
+    base = base_heads(fields, hidden, defaults, count)
+    heads = {FULL: _variant(fields, base, FULL_PREFIXES), SLIDING: _variant(fields, base, SLIDING_PREFIXES), CHUNKED: base}
+    sizes = {
+        SLIDING: _size(fields, words, SLIDING, WINDOW, defaults.window, defaults.source),
+        CHUNKED: _size(fields, words, CHUNKED, CHUNK, defaults.chunk, defaults.source),
+    }
+    fields.note(QUERY[0], msg("query heads"), base.query)
+    fields.note(KV[0], msg("each token keeps K and V rows for {kv} heads; {query} query heads share them", kv=base.kv, query=base.query), base.kv)
+    queries = per_layer(fields, count, "num_attention_heads_per_layer") or _list_only(fields, count, *QUERY)
+    keys = per_layer(fields, count, "num_key_value_heads_per_layer", "num_kv_heads_per_layer") or _list_only(fields, count, *KV)
+    windows = fields.raw.get("sliding_window")
+    if queries is not None and len(set(queries)) > 1:
+        fields.note("num_attention_heads_per_layer", msg("query heads differ by layer"), sorted(set(queries)))
+    layers: list[Attention | str] = []
+    for index, word in enumerate(words):
+        if word not in heads:
+            layers.append(word)
+            continue
+        mine = heads[word]
+        size = sizes.get(word)
+        if word == SLIDING and isinstance(windows, list):
+            size = windows[index]
+        layers.append(_attention(word, mine, size, queries[index] if queries else None, keys[index] if keys else None, word in sinks, causal))
+    return layers
+
+
+def _list_only(fields: Fields, count: int, *keys: str) -> list[int] | None:
+    found = next((key for key in keys if isinstance(fields.raw.get(key), list)), None)
+    return per_layer(fields, count, found) if found else None
+
+
+def _attention(word: str, heads: Heads, size: int | None, query: int | None, kv: int | None, sinks: bool, causal: bool) -> Attention:
+    kind: Literal["full", "sliding", "chunked"] = "sliding" if word == SLIDING and size else "chunked" if word == CHUNKED and size else "full"
+    return Attention(
+        kind=kind,
+        query_heads=query or heads.query,
+        kv_heads=kv or heads.kv,
+        head_dim=heads.dim,
+        v_head_dim=heads.v_dim,
+        window_tokens=size if kind == "sliding" else None,
+        chunk_tokens=size if kind == "chunked" else None,
+        sinks=sinks,
+        causal=causal,
+    )
+
+
+def _size(fields: Fields, words: list[str], word: str, keys: tuple[str, ...], default: int | None, source: str) -> int | None:
+    """Window or chunk in tokens for layers of this kind; unknown where the config has such layers but no size."""
+    if word not in words or any(isinstance(fields.raw.get(key), list) for key in keys):
+        return None
+    size = fields.opt_int(*keys, minimum=1)
+    if size is None and default:
+        fields.assume(keys[0], default, source)
+        return default
+    if size is None:
+        fields.unknown(keys[0], msg("{count} layers are called {word} but no size is given; they are counted as full", count=words.count(word), word=word))
+        return None
+    fields.note(keys[0], msg("{count} {word} layers keep no more than {size} tokens", count=words.count(word), word=word, size=size), size)
+    return size
