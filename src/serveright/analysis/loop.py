@@ -1,0 +1,114 @@
+"""Continuous batching at a fixed concurrency, in closed form: how long a token and the first token take when prefill steals from decode.
+
+`closed_loop` takes floats or numpy arrays alike (`tools/fit` evaluates all measured points at once). Knows nothing of engines or memory; those come in as numbers.
+"""
+
+from msgspec import Struct
+
+from serveright.analysis import roofline
+from serveright.analysis.layout import Split
+from serveright.types.calibration import Hardware, Scheduling
+
+ITERATIONS = 14
+BUSY = 16.0
+"""Running requests from which on a new one meets a full pipeline of steps (`Scheduling.poll_steps`)."""
+FULLEST = 0.97
+"""Largest share of time the closed form lets prefill take."""
+
+
+class Load(Struct, frozen=True, kw_only=True):
+    """What a deployment is asked: requests at once, tokens per request, and how many requests its cache holds.
+
+    `burst_share`: share of requests that arrive together at the start (a benchmark of 10 x concurrency requests has 0.1).
+    `speculation`: drafted tokens per step, accepted tokens per step, and seconds of drafting.
+    """
+
+    concurrency: float
+    input_tokens: float
+    output_tokens: float
+    cached_tokens: float = 0.0
+    room: float = 1e9
+    burst_share: float = 0.0
+    imbalance: float = 1.0
+    drafted: float = 0.0
+    accepted: float = 1.0
+    draft_s: float = 0.0
+    extra_prefill_s: float = 0.0
+    """Per request: vision encoder, transfer of a disaggregated cache."""
+
+
+class Service(Struct, frozen=True, kw_only=True):
+    """Seconds and rates of one deployment in steady state. `busy` is the share of time prefill takes, `running` the requests in decode."""
+
+    tpot_s: float
+    ttft_median_s: float
+    ttft_mean_s: float
+    requests_per_s: float
+    step_s: float
+    prefill_s: float
+    busy: float
+    running: float
+
+
+def decode_step(work: Split, hw: Hardware, load: Load, running: float) -> float:
+    """Seconds of one step with `running` sequences over all ranks, each halfway through its answer."""
+    context = load.input_tokens + load.cached_tokens + load.output_tokens / 2
+    parts = roofline.decode_parts(work, hw, running / work.dp, context, load.imbalance, 1 + load.drafted)
+    return sum(parts.values()) + load.draft_s
+
+
+def prefill_cost(work: Split, hw: Hardware, load: Load) -> tuple[float, float]:
+    """(seconds one request's prefill lasts, seconds of the deployment it takes): data-parallel ranks prefill side by side."""
+    alone = roofline.prefill_s(work, hw, load.input_tokens, load.cached_tokens, load.imbalance) + load.extra_prefill_s
+    rank = roofline.prefill_rank_s(work, hw, load.input_tokens, load.cached_tokens)
+    share = 1 - 1 / work.dp**RANKS_SHARE
+    return alone, alone - rank * share
+
+
+RANKS_SHARE = 0.82
+"""dp ranks prefill as if dp^0.82 of them were always busy (measured: DeepSeek-R1 rows with attention data parallelism)."""
+
+
+def closed_loop(work: Split, hw: Hardware, engine: Scheduling, load: Load) -> Service:
+    """Fixed point of: batch from times, step from batch, stolen time from throughput."""
+    alone, cost = prefill_cost(work, hw, load)
+    inside = roofline.least(load.concurrency, load.room)
+    waiting = load.concurrency - inside
+    running = inside * 0.9 + 0.0 * alone
+    tpot, ttft, busy = 0.0 * alone, alone, 0.0 * alone
+    for turn in range(ITERATIONS):
+        step = decode_step(work, hw, load, running)
+        per_token = step / load.accepted
+        new_tpot = per_token / (1 - busy * hw.overlap)
+        tpot = new_tpot if turn == 0 else (tpot + new_tpot) / 2
+        ttft = engine.request_s + alone + first_token_wait(engine, work.dp, step, inside) + hw.queue * busy / (1 - busy) / 2 * cost
+        whole = ttft + load.output_tokens * tpot
+        rate = inside / whole
+        share = rate * cost * (load.concurrency - 1) / load.concurrency
+        busy = (busy + roofline.least(share, FULLEST)) / 2
+        running = roofline.least((running + inside * load.output_tokens * tpot / whole) / 2, inside)
+    step = decode_step(work, hw, load, running)
+    rate = inside / (ttft + load.output_tokens * tpot)
+    steady = ttft + waiting / rate
+    burst = engine.request_s + alone + (inside - 1) / 2 * cost + engine.cold_start_s + waiting / rate
+    return Service(
+        tpot_s=tpot,
+        ttft_median_s=steady,
+        ttft_mean_s=(1 - load.burst_share) * steady + load.burst_share * burst,
+        requests_per_s=rate,
+        step_s=step,
+        prefill_s=cost,
+        busy=busy,
+        running=running,
+    )
+
+
+def first_token_wait(engine: Scheduling, dp: float, step: float, concurrency: float) -> float:
+    """Half a step to the next scheduling point, the engine's polling once busy (a third below), and waiting for other attention ranks."""
+    busy = concurrency**POLL_SHARPNESS / (concurrency**POLL_SHARPNESS + BUSY**POLL_SHARPNESS)
+    polls = engine.poll_steps * (1 + 2 * busy) / 3
+    ranks = 1 - roofline.least(1 / dp, 1)
+    return step * (0.5 + polls + engine.rank_wait_steps * roofline.least(2 * ranks, 1))
+
+
+POLL_SHARPNESS = 4

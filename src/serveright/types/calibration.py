@@ -1,0 +1,71 @@
+"""What measurements taught: efficiency factors of the step model, each set with its origin. Data of `facts/calibration/performance.toml`, written by `tools/fit`."""
+
+from msgspec import Struct
+
+
+class Hardware(Struct, frozen=True, kw_only=True):
+    """Efficiencies and fixed costs, one value for every GPU and engine (shares of the datasheet figure, seconds, or counts)."""
+
+    dense_bandwidth: float
+    """Share of memory bandwidth that dense weights are read with."""
+    expert_bandwidth: float
+    cache_bandwidth: float
+    dense_compute: float
+    """Share of the format's usual GEMM rate (`gemm`) in large dense products."""
+    expert_compute: float
+    attention_compute: float
+    """Share of bf16 peak in prefill attention."""
+    routing_spread: float
+    """How many tokens with independent uniform routing one real token counts for in the number of distinct experts."""
+    kernel_s: float
+    """Cost of one small kernel in a decode step that neither bandwidth nor FLOPs explain."""
+    latent_kernel: float
+    """Kernel classes relative to a plain one."""
+    recurrent_kernel: float
+    expert_kernel: float
+    step_s: float
+    """Once a step: scheduling, sampling, result hand-over."""
+    sequence_s: float
+    """Per running sequence and step."""
+    collective_latency: float
+    """Share of the isolated latency that a collective inside a graph costs."""
+    collective_bandwidth: float
+    exchange_bandwidth: float
+    prefill_fixed: float
+    """Share of a prefill step's fixed costs (weights, kernels) that one request pays, the rest is shared with others."""
+    overlap: float
+    """Share of prefill time that running requests lose."""
+    queue: float
+
+
+class Scheduling(Struct, frozen=True, kw_only=True):
+    """How one engine on one GPU generation runs its loop."""
+
+    request_s: float
+    """Fixed cost of a request before its first step: HTTP, tokenizer, scheduling."""
+    poll_steps: float
+    """Decode steps a new request waits until it is taken in, once the batch is busy."""
+    rank_wait_steps: float = 0
+    """Further steps that data-parallel attention ranks wait for each other."""
+    cold_start_s: float = 0
+    """Cost per request of an initial burst beyond its prefill."""
+    age_per_year: float = 0
+    """Log change of step time per year of software age."""
+
+
+class Calibration(Struct, frozen=True, kw_only=True):
+    """One fit. Keys of `scheduling` are `engine/generation`, `engine/*` and `*/*`; the most exact one wins.
+
+    `gemm` is the share of peak that large GEMMs reach by activation format; `collective_s` the isolated latency of a small all-reduce by interconnect
+    kind (`nvlink`, `xgmi`, `pcie`, `network`); `interval` the 80 % factors by quantity, with `unseen` variants for unknown GPUs and engines.
+    """
+
+    source: str
+    as_of: str
+    rows: int
+    hardware: Hardware
+    gemm: dict[str, float]
+    collective_s: dict[str, float]
+    scheduling: dict[str, Scheduling]
+    interval: dict[str, tuple[float, float]]
+    speculation: dict[str, float] = {}

@@ -1,0 +1,128 @@
+"""The runtime model over all points at once: a parameter vector in, predictions out. The formulas are those of `serveright.analysis`, fed with arrays."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import Struct, structs
+
+from serveright.analysis.generation import generation
+from serveright.analysis.layout import Split, SplitExperts, SplitRows, split
+from serveright.analysis.loop import Load, Service, closed_loop
+from serveright.analysis.work import ModelWork
+from serveright.types.calibration import Calibration, Hardware, Scheduling
+from serveright.types.hardware import Gpu
+from tools.fit.rows import Point
+
+Array = Any
+WorkOf = Callable[[Point], ModelWork]
+BURST = {"inferencex": 0.12}
+BURST_GAP = {"sglang": 0.68, "trtllm": 0.25, "vllm": 0.16, "atom": 0.12}
+
+
+class Stack(Struct, kw_only=True):
+    """All points as arrays: what they ask, what was measured, where their factors come from."""
+
+    points: list[Point]
+    work: Split
+    load: Load
+    keys: list[str]
+    """Scheduling keys; `key_index` says which one a point uses."""
+    key_index: Array
+    age: Array
+    gpus: Array
+    measured: dict[str, Array]
+
+
+def kv_itemsize(point: Point) -> float:
+    """Bytes of a cached element as these engines store it by default for these checkpoints."""
+    if point.precision == "bf16" or point.model == "openai/gpt-oss-120b":
+        return 2.0
+    if point.engine == "sglang":
+        return 1.0 if generation_of(point.gpu) == "blackwell" and point.precision == "fp4" else 2.0
+    return 1.0
+
+
+def generation_of(key: str) -> str:
+    return {"h": "hopper", "b": "blackwell", "g": "blackwell", "m": "cdna"}[key[0]]
+
+
+def stack(points: Sequence[Point], work_of: WorkOf, gpus: dict[str, Gpu], calibration: Calibration) -> Stack:
+    """Splits of all points with every field an array."""
+    splits, rooms = [], []
+    for point in points:
+        work, gpu = work_of(point), gpus[point.gpu]
+        splits.append(split(work, gpu, point.parallel, calibration, kv_itemsize(point), shared_dense=point.engine != "vllm"))
+        rooms.append(_room(point, work, gpu))
+    keys = sorted({f"{point.engine}/{generation(gpus[point.gpu])}" for point in points})
+
+    def array(read: Callable[[Point], float | None]) -> Array:
+        return np.array([np.nan if read(point) is None else read(point) for point in points], float)
+
+    burst = array(lambda point: BURST.get(point.harness, BURST_GAP[point.engine]))
+    return Stack(
+        points=list(points), work=_stacked(splits), keys=keys,
+        load=Load(
+            concurrency=array(lambda p: p.concurrency), input_tokens=array(lambda p: p.input_tokens), output_tokens=array(lambda p: p.output_tokens),
+            room=np.array(rooms), burst_share=burst,
+        ),
+        key_index=np.array([keys.index(f"{point.engine}/{generation(gpus[point.gpu])}") for point in points]),
+        age=array(lambda p: p.age_years), gpus=array(lambda p: p.parallel.gpus),
+        measured={name: array(read) for name, read in TARGETS.items()},
+    )  # fmt: skip
+
+
+TARGETS: dict[str, Callable[[Point], float | None]] = {
+    "tpot": lambda p: p.tpot, "throughput": lambda p: p.per_gpu, "ttft_mean": lambda p: p.ttft_mean, "ttft_median": lambda p: p.ttft_median,
+}  # fmt: skip
+
+
+def _room(point: Point, work: ModelWork, gpu: Gpu) -> float:
+    """Requests the cache holds: 93 % of memory less 2 GB and the weights, as the sweeps were run."""
+    layout = point.parallel
+    weights = sum(b.bytes / (1 if b.shard == "replicated" else layout.tp) for b in work.bundles) + sum(e.bytes for e in work.experts) / layout.gpus
+    free = 0.93 * gpu.memory_bytes - 2e9 - weights
+    length = point.input_tokens + point.output_tokens
+    row = sum(
+        r.layers * r.width * (kv_itemsize(point) if r.itemsize is None else r.itemsize) / min(layout.tp, r.heads) * min(r.per_token * length, r.cap)
+        for r in work.rows
+    )
+    return max(free / (row + work.state_bytes / layout.tp) * layout.dp, 1.0)
+
+
+def _stacked(splits: list[Split]) -> Any:
+    """One `Split` of arrays; shorter tuples are padded with blocks that cost nothing."""
+
+    def fields(items: list[Any]) -> dict[str, Array]:
+        names = [name for name in items[0].__struct_fields__ if name not in ("experts", "rows")]
+        return {name: np.array([getattr(item, name) for item in items], float) for name in names}
+
+    no_experts = SplitExperts(bytes_s=0, flop_s=0, share=0.5)
+    no_rows = SplitRows(bytes_s=0, flop_s=0, prefill_flop_s=0, per_token=1, cap=1)
+    experts = _padded([item.experts for item in splits], no_experts)
+    rows = _padded([item.rows for item in splits], no_rows)
+    return Split(
+        **fields(splits), experts=tuple(SplitExperts(**fields(column)) for column in experts), rows=tuple(SplitRows(**fields(column)) for column in rows)
+    )
+
+
+def _padded(columns: list[tuple[Any, ...]], filler: Any) -> list[list[Any]]:
+    length = max(map(len, columns))
+    return [[items[place] if place < len(items) else filler for items in columns] for place in range(length)]
+
+
+def predict(data: Stack, hardware: Hardware, engines: Scheduling) -> dict[str, Array]:
+    """Predictions of every target; `engines` has one value per point in each field."""
+    service: Service = closed_loop(data.work, hardware, engines, data.load)
+    rate: Array = service.requests_per_s
+    return {
+        "tpot": service.tpot_s, "ttft_mean": service.ttft_mean_s, "ttft_median": service.ttft_median_s,
+        "throughput": rate * data.load.output_tokens / data.gpus,
+    }  # fmt: skip
+
+
+def scheduling_arrays(table: dict[str, Scheduling], data: Stack) -> Any:
+    """One `Scheduling` whose fields are arrays over the points."""
+    rows = [table[key] for key in data.keys]
+    values = {name: np.array([structs.asdict(row)[name] for row in rows])[data.key_index] for name in Scheduling.__struct_fields__}
+    return Scheduling(**values)
