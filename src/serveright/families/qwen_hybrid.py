@@ -1,0 +1,115 @@
+"""Gated delta layers with a full attention layer now and then: Qwen3-Next, Qwen3.5 and what shares their config, dense or MoE, with or without vision."""
+
+from serveright.families import attention, recurrent
+from serveright.families import ffn as feed
+from serveright.families.blocks import gqa, linear, norm
+from serveright.families.fields import Fields
+from serveright.families.frame import MTP, Block, Frame, close_frame, edges, layer_count, open_frame, text_of
+from serveright.types.model import Attention, Ffn, Layer, ModelShape, Recurrent, UnknownMixer, Weight
+from serveright.types.source import ModelFiles
+from serveright.types.text import msg
+
+ARCHITECTURES = frozenset(
+    {
+        "Qwen3NextForCausalLM",
+        "Qwen3_5ForCausalLM",
+        "Qwen3_5MoeForCausalLM",
+        "Qwen3_5ForConditionalGeneration",
+        "Qwen3_5MoeForConditionalGeneration",
+    }
+)
+_FULL = ("full_attention", "attention", "full")
+_NAMES = feed.FfnNames(shared="shared_expert", shared_gate="shared_expert_gate")
+
+
+def shape(fields: Fields, files: ModelFiles) -> ModelShape:
+    """A `ModelShape` from the config's own fields. Raises InputError for missing ones."""
+    text = text_of(fields)
+    frame = open_frame(fields, text, nested_root="model.language_model.")
+    count = layer_count(text, "layer_types")
+    full, delta = _attention(text, frame.hidden), recurrent.read_gated_delta(text)
+    fused = text.raw.get("model_type") == "qwen3_next"
+    gated = text.flag("attn_output_gate", default=True)
+    text.ignore("output_gate_type")
+    ffns = feed.plan(text, count, dense_keys=("intermediate_size", "moe_intermediate_size"))
+    reader = _Reader(frame, full, delta, fused, gated)
+    blocks = [reader.block(f"{frame.root}layers.{i}", i, word, ffns[i]) for i, word in enumerate(layer_words(text, count))]
+    mtp = _prediction(frame, reader, ffns[-1])
+    return close_frame(frame, files, dialect="qwen_hybrid", blocks=blocks, mtp=mtp, extra=edges(frame))
+
+
+def layer_words(text: Fields, count: int) -> list[str]:
+    """One word a layer: `layer_types`, or every `full_attention_interval`-th layer is full."""
+    types = text.items("layer_types", length=count)
+    interval = text.opt_int("full_attention_interval", minimum=1)
+    if types is not None:
+        words = [str(word) for word in types]
+    elif interval:
+        words = ["full_attention" if (i + 1) % interval == 0 else "linear_attention" for i in range(count)]
+    else:
+        interval = text.int_or(4, "transformers 5.12 Qwen3NextConfig", "full_attention_interval", minimum=1)
+        words = ["full_attention" if (i + 1) % interval == 0 else "linear_attention" for i in range(count)]
+    key = "layer_types" if types is not None else "full_attention_interval"
+    full = sum(word in _FULL for word in words)
+    text.note(
+        key,
+        msg("hybrid: {linear} linear and {full} full attention layers", linear=len(words) - full, full=full),
+        None if types is None else f"{full} of {count} full",
+    )
+    return words
+
+
+def _attention(text: Fields, hidden: int) -> Attention:
+    heads = attention.base_heads(text, hidden, attention.Defaults(source="transformers 5.12 Qwen3NextConfig"))
+    text.ignore("sliding_window", "use_sliding_window", "max_window_layers")
+    text.note("num_key_value_heads", msg("the full layers keep K and V rows for {kv} heads; {query} query heads share them", kv=heads.kv, query=heads.query))
+    return Attention(kind="full", query_heads=heads.query, kv_heads=heads.kv, head_dim=heads.dim, v_head_dim=heads.v_dim)
+
+
+class _Reader:
+    def __init__(self, frame: Frame, full: Attention, delta: Recurrent, fused: bool, gated: bool) -> None:
+        self.frame, self.full, self.delta, self.fused, self.gated = frame, full, delta, fused, gated
+
+    def block(self, path: str, i: int, word: str, ffn: Ffn) -> Block:
+        hidden = self.frame.hidden
+        if word in _FULL:
+            mixer: Attention | Recurrent | UnknownMixer = self.full
+            own = gated_gqa(f"{path}.self_attn", i, hidden, self.full, gate=self.gated)
+        elif recurrent.word_kind(self.frame.text, word) == "gated_deltanet":
+            mixer = self.delta
+            own = recurrent.gated_delta_weights(f"{path}.linear_attn", i, hidden, self.delta, fused=self.fused)
+        else:
+            self.frame.text.unknown("layer_types", msg("layer {index} is of type {word}, which is not known", index=i, word=word))
+            mixer, own = UnknownMixer(name=word), []
+        weights = [
+            *norm(f"{path}.input_layernorm", hidden, layer=i),
+            *own,
+            *norm(f"{path}.post_attention_layernorm", hidden, layer=i),
+            *feed.weights(path, i, hidden, ffn, _NAMES),
+        ]
+        return Block(layer=Layer(index=i, mixers=(mixer,), ffns=(ffn,)), weights=weights)
+
+
+def gated_gqa(path: str, layer: int, hidden: int, m: Attention, *, gate: bool) -> list[Weight]:
+    """GQA with norms on queries and keys; with `gate` the query projection holds an output gate as wide as the queries."""
+    weights = gqa(path, layer, hidden, m.query_heads, m.kv_heads, m.head_dim)
+    if gate:
+        weights[0] = linear(f"{path}.q_proj", "attention", 2 * m.query_heads * m.head_dim, hidden, "q_heads", layer=layer, units=m.query_heads)[0]
+    return [*weights, *norm(f"{path}.q_norm", m.head_dim, layer=layer), *norm(f"{path}.k_norm", m.head_dim, layer=layer)]
+
+
+def _prediction(frame: Frame, reader: _Reader, ffn: Ffn) -> list[Block]:
+    extra = frame.text.opt_int(*MTP) or 0
+    frame.text.ignore("mtp_use_dedicated_embeddings")
+    if not extra:
+        return []
+    frame.text.note("mtp_num_hidden_layers", msg("{count} prediction layers for speculative decoding stand behind the model's own", count=extra), extra)
+    blocks = [reader.block(f"mtp.layers.{i}", i, "full_attention", ffn) for i in range(extra)]
+    hidden = frame.hidden
+    blocks[0].weights += [
+        *linear("mtp.fc", "mtp", hidden, 2 * hidden, "replicated"),
+        *norm("mtp.norm", hidden),
+        *norm("mtp.pre_fc_norm_embedding", hidden),
+        *norm("mtp.pre_fc_norm_hidden", hidden),
+    ]
+    return blocks
