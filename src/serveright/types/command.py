@@ -44,5 +44,7 @@ class LaunchCommand(Struct, frozen=True, kw_only=True):
     nodes: int = 1
     role: str = "aggregated"
     """aggregated | prefill | decode."""
+    entry: str = ""
+    """The program or module that takes the flags (`vllm serve`, `sglang.launch_server`, `dynamo.vllm`, ...); wrappers know flags the engine does not."""
     unread: tuple[Msg, ...] = ()
     """What could not be read, in words."""
