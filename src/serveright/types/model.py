@@ -44,7 +44,8 @@ class Attention(Struct, frozen=True, kw_only=True, tag_field="mixer", tag="atten
     sinks: bool = False
     causal: bool = True
     conv_rows: int = 0
-    """Rows of a short convolution kept beside the KV rows (Inkling); 0 for nearly all models."""
+    """Rows of short convolutions kept beside the KV rows (Inkling), `conv_channels` wide over all streams; 0 for nearly all models."""
+    conv_channels: int = 0
 
 
 class Latent(Struct, frozen=True, kw_only=True, tag_field="mixer", tag="latent"):
@@ -96,7 +97,7 @@ Mixer = Attention | Latent | Recurrent | UnknownMixer
 
 
 class Ffn(Struct, frozen=True, kw_only=True):
-    """A feed-forward block. Dense: `intermediate` only. MoE: `intermediate` is one routed expert's width."""
+    """A feed-forward block. Dense: `intermediate` only. MoE: `intermediate` is one routed expert's width, `shared_intermediate` that of one shared expert."""
 
     kind: Literal["dense", "moe"]
     intermediate: int
