@@ -1,0 +1,81 @@
+"""The entry point: finds the verb, turns what users can mend into one message and exit code 2."""
+
+import importlib
+import os
+import pkgutil
+import sys
+
+import click
+
+from serveright import __version__
+from serveright.cli import verbs
+from serveright.cli.options import say
+from serveright.errors import UserError
+from serveright.types.text import msg
+
+
+class _Verbs(click.Group):
+    """Commands are the modules of `cli.verbs`, imported when called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all verbs."""
+        return sorted(info.name.removesuffix("_").replace("_", "-") for info in pkgutil.iter_modules(verbs.__path__))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The verb's command, None when there is no such verb."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        return importlib.import_module(f"{verbs.__name__}.{cmd_name.replace('-', '_')}").command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Like click's, with the nearest verbs in the message."""
+        if args and args[0] not in (known := self.list_commands(ctx)) and not args[0].startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(args[0], known, n=2, cutoff=0.5)
+            hint = say(msg(" Did you mean {names}?", names=", ".join(near))) if near else ""
+            raise click.UsageError(say(msg("There is no verb {name}.", name=args[0])) + hint, ctx)
+        return super().resolve_command(ctx, args)
+
+
+HELP = msg("Derive, check and explain how to serve a language model with vLLM or SGLang.\n\nStart with: serveright plan Qwen/Qwen3.6-27B --gpu 2xh200")
+
+
+@click.group(cls=_Verbs, help=say(HELP), context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(__version__, prog_name="serveright")
+def cli() -> None:
+    """The group of all verbs."""
+
+
+def report(error: UserError) -> None:
+    """One message on stderr: what is wrong, and the way out."""
+    from serveright.outputs.text import safe
+
+    sys.stderr.write(f"serveright: {safe(say(error.message))}\n")
+    if error.fix is not None:
+        sys.stderr.write(f"  {safe(say(error.fix))}\n")
+
+
+def main() -> None:
+    """Run, and map errors to the contract's exit codes."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    try:
+        cli.main(standalone_mode=False)
+        sys.stdout.flush()
+    except UserError as error:
+        report(error)
+        sys.exit(2)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.Abort:
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # the reader of the pipe went away: no message, and no second one at interpreter exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

@@ -1,0 +1,146 @@
+"""Options that several verbs share, the language of the process, and the one way a result reaches the user."""
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from serveright.errors import InputError, UsageError
+from serveright.outputs.language import LANGUAGES, default_language, render
+from serveright.types.document import Document
+from serveright.types.text import Msg, msg
+
+FORMATS = ("text", "json", "markdown", "html")
+
+
+def language(arguments: list[str]) -> str:
+    """The language asked for by `--lang`, else by the locale. Read before click parses, because help texts need it."""
+    for i, word in enumerate(arguments):
+        value = arguments[i + 1] if word == "--lang" and i + 1 < len(arguments) else word.removeprefix("--lang=") if word.startswith("--lang=") else None
+        if value in LANGUAGES:
+            return value
+    return default_language()
+
+
+LANG = language(sys.argv[1:])
+
+
+def say(text: Msg) -> str:
+    """Prose for help texts and stderr, in the language of the process."""
+    return render(text, LANG)
+
+
+class Output(Struct, frozen=True, kw_only=True):
+    """How to show a result."""
+
+    format: str
+    file: str | None
+    lang: str
+    explain: bool
+    color: str
+    quiet: bool
+    verbose: bool
+    exit_zero: bool
+
+    def use_color(self) -> bool:
+        """`--color` wins over FORCE_COLOR and NO_COLOR, those over the terminal."""
+        if self.color != "auto":
+            return self.color == "always"
+        if os.environ.get("NO_COLOR"):
+            return False
+        return bool(os.environ.get("FORCE_COLOR")) or (self.file is None and sys.stdout.isatty())
+
+    def columns(self) -> int:
+        """Width of the terminal, 0 in pipes and files (never wrap)."""
+        if self.file is not None or not sys.stdout.isatty():
+            return 0
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+
+    def show(self, report: Struct, view: Callable[[Any], Document], quiet: str = "") -> None:
+        """Write `report` in the asked format; `quiet` is what `-q` prints instead."""
+        text = quiet + "\n" if self.quiet else self._text(report, view)
+        if self.file is None:
+            sys.stdout.write(text)
+            return
+        try:
+            Path(self.file).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise InputError(msg("-o {file}: cannot be written ({why})", file=self.file, why=error.strerror or "")) from error
+
+    def _text(self, report: Struct, view: Callable[[Any], Document]) -> str:
+        if self.format == "json":
+            from serveright.outputs import json
+
+            return json.encode(report, self.lang) + "\n"
+        if self.format == "markdown":
+            from serveright.outputs import markdown
+
+            return markdown.document(view(report), self.lang)
+        if self.format == "html":
+            from serveright.outputs import html
+
+            return html.document(view(report), self.lang)
+        from serveright.outputs import text
+
+        options = text.Options(lang=self.lang, color=self.use_color(), columns=self.columns(), explain=self.explain)
+        return text.document(view(report), options)
+
+    def finish(self, failed: bool) -> None:
+        """Exit 1 when the answer is a no (and --exit-zero was not given)."""
+        if failed and not self.exit_zero:
+            raise SystemExit(1)
+
+
+def output(formats: tuple[str, ...] = FORMATS) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Adds the common options and hands the command one `out: Output`."""
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        @click.option("--format", "format_", type=click.Choice(formats), default=None, help=say(msg("How to print the result.")))
+        @click.option("--json", "as_json", is_flag=True, help=say(msg("Short for --format json.")))
+        @click.option("-o", "--output", "file", metavar="FILE", help=say(msg("Write the result to FILE.")))
+        @click.option("--lang", type=click.Choice(LANGUAGES), default=LANG, help=say(msg("Language of the prose.")))
+        @click.option("--explain", is_flag=True, help=say(msg("Show how every number came about.")))
+        @click.option("--color", type=click.Choice(("auto", "always", "never")), default="auto", help=say(msg("Colour; NO_COLOR is honoured.")))
+        @click.option("-q", "--quiet", is_flag=True, help=say(msg("Print only the shortest answer.")))
+        @click.option("-v", "--verbose", is_flag=True, help=say(msg("Say more on stderr.")))
+        @click.option("--exit-zero", is_flag=True, help=say(msg("Exit with 0 even when the answer is a no.")))
+        @functools.wraps(function)
+        def command(
+            *,
+            format_: str | None,
+            as_json: bool,
+            file: str | None,
+            lang: str,
+            explain: bool,
+            color: str,
+            quiet: bool,
+            verbose: bool,
+            exit_zero: bool,
+            **rest: Any,
+        ) -> None:
+            if as_json and format_ not in (None, "json"):
+                raise UsageError(msg("--json and --format {format} contradict each other", format=format_), msg("Give one of them."))
+            chosen = "json" if as_json else format_ or "text"
+            function(out=Output(format=chosen, file=file, lang=lang, explain=explain, color=color, quiet=quiet, verbose=verbose, exit_zero=exit_zero), **rest)
+
+        return command
+
+    return decorate
+
+
+def model_argument(function: Callable[..., None]) -> Callable[..., None]:
+    """MODEL and --revision."""
+    function = click.argument("model", metavar="MODEL")(function)
+    return click.option("--revision", help=say(msg("Branch, tag or commit on the Hub.")))(function)
+
+
+def gpu_options(function: Callable[..., None]) -> Callable[..., None]:
+    """--gpu, --gpus, --nodes."""
+    function = click.option("--nodes", type=click.IntRange(1), help=say(msg("Number of equal nodes the GPUs are spread over.")))(function)
+    function = click.option("--gpus", type=click.IntRange(1), help=say(msg("Number of GPUs where --gpu names only the kind.")))(function)
+    return click.option("--gpu", required=True, metavar="GPU", help=say(msg("GPUs at hand: 8xh200, h200:8, or h200 with --gpus 8.")))(function)
