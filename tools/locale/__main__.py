@@ -1,4 +1,4 @@
-"""`python -m tools.locale`: collect every `msg("...")` template, check the Korean .po files against them, write `locale/ko.mo`.
+"""`python -m tools.locale`: collect every `msg("...")` template and every sentence of the gates, check the Korean .po files against them, write `locale/ko.mo`.
 
 `--missing` prints untranslated templates as .po entries to paste; the exit code is 1 while any is missing, stale or has other fields than the English one.
 """
@@ -6,6 +6,7 @@
 import ast
 import string
 import sys
+import tomllib
 from io import BytesIO
 from pathlib import Path
 
@@ -27,6 +28,10 @@ def templates() -> dict[str, str]:
                 if not (isinstance(text, ast.Constant) and isinstance(text.value, str)):
                     raise SystemExit(f"{path.relative_to(SRC)}:{node.lineno}: msg() needs a literal template")
                 found.setdefault(text.value, f"{path.relative_to(SRC)}:{node.lineno}")
+    for path in sorted((SRC / "facts" / "gates").glob("*.toml")):
+        gate = tomllib.loads(path.read_text(encoding="utf-8"))
+        for text in (gate["topic"], *(row[key] for row in gate["rows"] for key in ("text", "fix") if key in row)):
+            found.setdefault(text, str(path.relative_to(SRC)))
     return found
 
 
