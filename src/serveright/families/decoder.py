@@ -152,3 +152,12 @@ def biased(fields: Fields, style: Style, *, out: bool = True) -> Style:
     """`attention_bias` of the config, on the output projection too where the class does that (`out`)."""
     bias = fields.flag("attention_bias", "qkv_bias", "use_qkv_bias", "use_bias", default=style.qkv_bias)
     return replace(style, qkv_bias=bias, out_bias=bias and out)
+
+
+def bidirectional(shape: ModelShape) -> ModelShape:
+    """The same model with every token seeing every other: an encoder that keeps no cache."""
+    layers = tuple(
+        replace(layer, mixers=tuple(replace(mixer, causal=False) if isinstance(mixer, Attention) else mixer for mixer in layer.mixers))
+        for layer in shape.layers
+    )
+    return replace(shape, layers=layers, causal=False)

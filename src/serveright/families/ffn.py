@@ -57,6 +57,12 @@ def _width(f: Fields, index: int, count: int, keys: tuple[str, ...]) -> int | No
     return f.opt_int(*keys)
 
 
+def layer_width(f: Fields, index: int, count: int, keys: tuple[str, ...]) -> int:
+    """The width of one dense layer: a number for all or a list with one per layer. Raises InputError where it is missing."""
+    width = _width(f, index, count, keys)
+    return f.integer(*keys) if width is None else width
+
+
 def read_moe(f: Fields, *, width_keys: tuple[str, ...] = WIDTH, gated: bool = True) -> Ffn | None:
     """The routed block, None where the config has no experts. One shared expert is implied by a shared width alone."""
     experts = f.opt_int(*EXPERTS)
@@ -152,7 +158,16 @@ def experts(path: str, layer: int, into: int, ffn: Ffn, names: FfnNames) -> list
         weights.append(Weight(path=f"{path}.*.{name}", part="experts", shape=sides, shard="experts", copies=ffn.experts, units=ffn.experts, layer=layer))
         if names.expert_bias:
             weights.append(
-                Weight(path=f"{path}.*.{name}.bias", part="experts", shape=sides[:1], shard="experts", copies=ffn.experts, units=ffn.experts, linear=False, layer=layer)
+                Weight(
+                    path=f"{path}.*.{name}.bias",
+                    part="experts",
+                    shape=sides[:1],
+                    shard="experts",
+                    copies=ffn.experts,
+                    units=ffn.experts,
+                    linear=False,
+                    layer=layer,
+                )
             )
     return weights
 
@@ -176,7 +191,9 @@ def weights(path: str, layer: int, hidden: int, ffn: Ffn, names: FfnNames) -> li
             result += norm(f"{root}.{names.latent_norm}", ffn.latent_dim, layer=layer)
     if ffn.shared_experts:
         width = ffn.shared_experts * ffn.shared_intermediate
-        result += dense(f"{path if names.outer_shared else root}.{names.shared}", layer, hidden, Ffn(kind="dense", intermediate=width, gated=ffn.gated), names, shared=True)
+        result += dense(
+            f"{path if names.outer_shared else root}.{names.shared}", layer, hidden, Ffn(kind="dense", intermediate=width, gated=ffn.gated), names, shared=True
+        )
         if names.shared_gate:
             result.append(Weight(path=f"{root}.{names.shared_gate}", part="shared_experts", shape=(1, hidden), shard="replicated", layer=layer))
     return result

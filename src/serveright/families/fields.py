@@ -33,9 +33,7 @@ class Fields:
         self.evidence: list[Evidence] = parent.evidence if parent else []
         self.unknowns: list[Unknown] = parent.unknowns if parent else []
         self._used: set[str] = set()
-        self._children: list[Fields] = []
-        if parent:
-            parent._children.append(self)
+        self._children: dict[str, Fields] = {}
 
     def at(self, key: str) -> str:
         """JSON path of `key`."""
@@ -104,6 +102,16 @@ class Fields:
         self._used.add(key)
         self.evidence.append(Evidence(self.at(key), default, msg("absent; the class default of {source} applies", source=source), "class-default"))
 
+    def default(self, key: str, value: object, source: str) -> None:
+        """Let a class default stand in for an absent key, recorded as such."""
+        if self.raw.get(key) is None:
+            self.raw = {**self.raw, key: value}
+            self.assume(key, value, source)
+
+    def without(self, key: str) -> None:
+        """The class ignores this key: read on as if it were absent."""
+        self.raw = {name: value for name, value in self.raw.items() if name != key}
+
     def flag(self, *keys: str, default: bool = False) -> bool:
         """A boolean; absent means `default`."""
         key, value = self._find(keys)
@@ -148,13 +156,16 @@ class Fields:
         return tuple(values)
 
     def child(self, *keys: str) -> "Fields | None":
-        """A nested object, None when absent."""
+        """A nested object, None when absent; the same one for every caller, so that what one reads counts for all."""
         key, value = self._find(keys)
+        if key in self._children:
+            return self._children[key]
         if value is None:
             return None
         if not isinstance(value, dict):
             raise InputError(msg("config.json: {key} is {value}, not an object", key=self.at(key), value=repr(value)[:80]))
-        return Fields(cast("dict[str, Any]", value), self.at(key), self)
+        self._children[key] = Fields(cast("dict[str, Any]", value), self.at(key), self)
+        return self._children[key]
 
     def unread(self) -> Iterator[Unknown]:
         """Fields nobody read whose names suggest that they could change the cache or the weights."""
@@ -163,5 +174,5 @@ class Fields:
                 continue
             if _MATTERS.search(key) and not _HARMLESS.search(key):
                 yield Unknown(self.at(key), msg("not read: {value}; it may change the cache or the weights", value=repr(value)[:60]))
-        for child in self._children:
+        for child in self._children.values():
             yield from child.unread()

@@ -9,7 +9,7 @@ from serveright.families.fields import Fields
 from serveright.types.model import Layer, ModelShape, Tower, Weight
 from serveright.types.source import ModelFiles
 
-TEXT = ("text_config", "llm_config", "language_config", "language_model_config")
+TEXT = ("text_config", "llm_config", "language_config", "language_model_config", "thinker_config", "text_model_config", "lm_config")
 CONTEXT = ("max_position_embeddings", "model_max_length", "max_sequence_length", "max_seq_len", "seq_length", "n_positions")
 MTP = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers", "n_predict_layers", "num_mtp_modules")
 
@@ -39,8 +39,8 @@ def text_of(fields: Fields) -> Fields:
     for key in TEXT:
         if isinstance(fields.raw.get(key), dict):
             child = fields.child(key)
-            if child is not None:
-                return child
+            if child:
+                return text_of(child)
     return fields
 
 
