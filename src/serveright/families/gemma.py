@@ -22,6 +22,8 @@ _GEMMA2 = {"Gemma2ForCausalLM"}
 _GEMMA3 = {"Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"}
 _GEMMA3N = {"Gemma3nForCausalLM", "Gemma3nForConditionalGeneration"}
 _GEMMA4 = {"Gemma4ForCausalLM", "Gemma4ForConditionalGeneration", "Gemma4UnifiedForConditionalGeneration"}
+_IMAGE_PREFIX = {"Gemma3ForConditionalGeneration"}
+"""Image tokens attend both ways whatever the config says."""
 ARCHITECTURES = frozenset(_GEMMA | _GEMMA2 | _GEMMA3 | _GEMMA3N | _GEMMA4)
 _OLD = Style(
     dialect="gemma", defaults=Defaults(source=""), tied=True, nested_root="language_model.model.", nested_head="language_model.lm_head", norms=SANDWICH
@@ -60,6 +62,8 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     if name in _GEMMA3N:
         extra += gemma_towers.altup_projections(frame)
     found = close_frame(frame, files, dialect="gemma", blocks=blocks, extra=extra + tower_weights, towers=eyes, modalities=("text", *modalities))
+    if name in _IMAGE_PREFIX or text.raw.get("use_bidirectional_attention") == "vision":
+        found = replace(found, image_prefix=bool(eyes))
     return found if causal else decoder.bidirectional(found)
 
 

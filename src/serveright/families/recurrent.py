@@ -121,7 +121,8 @@ def read_kda(f: Fields, own: Fields | None = None) -> Recurrent:
     key_heads = source.opt_int("num_kv_heads", "num_k_heads") or heads
     kernel = source.integer(*CONV)
     source.note("head_dim", msg("Kimi delta attention: a state of {heads} x {dim} x {dim} per layer and sequence, whatever the length", heads=heads, dim=dim))
-    source.ignore("gate_lower_bound", "use_full_rank_gate")
+    source.ignore("gate_lower_bound", "kda_lower_bound", "use_full_rank_gate")
+    bound = source.raw.get("gate_lower_bound", source.raw.get("kda_lower_bound"))
     return Recurrent(
         kind="kimi_delta",
         state_heads=heads,
@@ -132,6 +133,7 @@ def read_kda(f: Fields, own: Fields | None = None) -> Recurrent:
         key_dim=dim,
         value_dim=dim,
         state_dtype=state_dtype(f),
+        bounded_gate=isinstance(bound, (int, float)),
     )
 
 

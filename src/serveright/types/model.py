@@ -85,6 +85,8 @@ class Recurrent(Struct, frozen=True, kw_only=True, tag_field="mixer", tag="recur
     value_dim: int = 0
     state_dtype: str | None = None
     chunk_tokens: int | None = None
+    bounded_gate: bool = False
+    """The decay gate has a lower bound (Kimi delta attention): some prefill kernels need one."""
 
 
 class UnknownMixer(Struct, frozen=True, kw_only=True, tag_field="mixer", tag="unknown"):
@@ -218,6 +220,8 @@ class ModelShape(Struct, frozen=True, kw_only=True):
     """The config's `auto_map` points to code in the repository."""
     evidence: tuple[Evidence, ...] = ()
     unknown: tuple[Unknown, ...] = ()
+    image_prefix: bool = False
+    """Image tokens of the prompt attend both ways inside their image (Gemma 3 and 4): not every attention kernel can."""
     residual_streams: int = 1
     """Hyper-connection copies of the residual (V4 hc_mult)."""
 

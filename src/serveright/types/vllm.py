@@ -1,0 +1,148 @@
+"""vLLM's behaviour at one version, as data: what `facts/engines/vllm/behaviour.toml` holds after the version was chosen."""
+
+from msgspec import Struct
+
+
+class BatchTier(Struct, frozen=True, kw_only=True):
+    """Scheduler defaults of `vllm serve` on a class of GPUs; the first tier that admits the GPU wins."""
+
+    min_memory_bytes: int
+    token_budget: int
+    max_num_seqs: int
+    not_named: str = ""
+    """A part of the device name that shuts a GPU out (`a100`)."""
+    not_sm: int | None = None
+
+    def admits(self, memory_bytes: int, name: str, sm: int | None) -> bool:
+        """The tier applies to a device of that memory (bytes), name and capability."""
+        named = bool(self.not_named) and self.not_named in name.lower()
+        return memory_bytes >= self.min_memory_bytes and not named and (self.not_sm is None or sm != self.not_sm)
+
+
+class BackendRule(Struct, frozen=True, kw_only=True):
+    """What one attention backend's class declares. Empty tuples mean no limit; capabilities are majors, `min_sm`/`max_sm` bound them further."""
+
+    name: str
+    kind: str
+    """dense | latent | sparse_latent."""
+    kv_dtypes: tuple[str, ...]
+    dtypes: tuple[str, ...] = ("float16", "bfloat16")
+    majors: tuple[int, ...] = ()
+    min_sm: int = 0
+    max_sm: int = 9999
+    head_sizes: tuple[int, ...] = ()
+    head_multiple: int = 1
+    min_head: int = 0
+    max_head: int = 0
+    """0: no limit."""
+    blocks: tuple[int, ...] = ()
+    """Exact kernel block sizes."""
+    block_multiple: int = 0
+    """Kernel blocks may be any multiple of this (0: only `blocks`)."""
+    sinks: bool = False
+    mm_prefix: bool = False
+    sliding: bool = False
+    dcp: bool = False
+    row_aligned: int = 0
+    """Blocks must lie whole pages of that many rows apart (0: no such demand)."""
+    page_layouts: tuple[str, ...] = ()
+    """Memory orders its kernels read, best first; empty: any."""
+
+
+class Priority(Struct, frozen=True, kw_only=True):
+    """The order in which backends are tried on one class of devices."""
+
+    kind: str
+    majors: tuple[int, ...] = ()
+    """Empty: every other device."""
+    order: tuple[str, ...]
+    quantised: bool | None = None
+    """Only for a quantised (or only for a plain) cache; None for both."""
+    max_heads: int = 0
+    """Only up to that many query heads per GPU; 0: any number."""
+    head_size: int = 0
+    mm_prefix: bool | None = None
+
+
+class VllmBehaviour(Struct, frozen=True, kw_only=True):
+    """Everything of one version that sizing asks for. Names of architectures are the engine's own keys, never model names."""
+
+    version: str
+    asked_version: str = ""
+    mem_fraction: float
+    graphs_counted: bool
+    """CUDA-graph memory is taken from the cache's share."""
+    in_flight: bool
+    """Windowed groups also reserve scheduled but unsettled tokens."""
+    async_scheduling: bool
+    """On by default."""
+    v2_runner: bool
+    hybrid_prefix_caching: bool
+    null_block: bool
+    """One block is held back when a request is checked against the pool."""
+    log_form: str
+    """blocks | two_lines | one_line."""
+    capacity_form: str
+    """blocks: tokens = blocks / groups x block; requests: tokens = concurrency x longest request."""
+    packed_groups: bool
+    max_graph_batch: int
+    max_graph_batch_sm10: int
+    default_block: int
+    batch_tiers: tuple[BatchTier, ...]
+    backends: tuple[BackendRule, ...]
+    priorities: tuple[Priority, ...]
+    dsa_auto: str
+    """Cache dtype that `auto` becomes for sparse latent models (`auto` or `fp8_ds_mla`)."""
+    dsa_fp8: str
+    """Cache dtype that `fp8` becomes before a backend is chosen."""
+    fp8_by_architecture_sm10: dict[str, str]
+    """Architecture -> cache dtype that `auto` becomes on sm_10x."""
+    graph_batch_by_architecture: dict[str, int]
+    window_extra: dict[str, int]
+    """Architecture -> tokens the engine adds to the config's window."""
+    state_dtype: dict[str, str]
+    """Recurrent kind, or architecture, -> `model`, `config` (else model), `config_or_float32`, or a dtype."""
+    state_backend: dict[str, str]
+    """Recurrent kind, or architecture, -> attention backend that owns the state."""
+    state_checkpoint: dict[str, str]
+    """Recurrent kind, or architecture, -> who exports a prefill checkpoint: `always`, `flashinfer_gdn`, `flashkda`, or `never`."""
+    checkpoint_alignment: int
+    """Tokens between states that the delta-rule prefill kernel can export; 0: it exports none."""
+    model_backends: dict[str, str]
+    """Architecture -> backend family its own layers use instead of the selector (`deepseek_v4`, `minimax_m3`)."""
+    kv_dtypes: tuple[str, ...]
+    mtp_depth: dict[str, int]
+    """Architecture -> prediction layers the engine builds whatever the config says."""
+
+
+class MemoryTerm(Struct, frozen=True, kw_only=True):
+    """One fitted quantity in bytes: `value` with the 10th and 90th percentile of what boots showed, over `n` boots."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+class VllmMemory(Struct, frozen=True, kw_only=True):
+    """Overhead beyond weights on one GPU, fitted on public start-up logs; written by `tools/fit_memory`.
+
+    bytes = base[version class][GPU class] + per_rank x (tp > 1) + activation x token budget x hidden x 2 + vocabulary x max_num_seqs x vocab x 4 + vision + graphs.
+    """
+
+    source: str
+    as_of: str
+    rows: int
+    base: dict[str, MemoryTerm]
+    """Key `era/gpu class`, `era/*` and `*/*`; the most exact one wins."""
+    collective: MemoryTerm
+    activation_widths: MemoryTerm
+    """Copies of the hidden state (2 bytes each) alive at the peak of the profile run."""
+    sampler_rows: MemoryTerm
+    """Rows of logits (4 bytes each) alive at the peak, as a share of max_num_seqs."""
+    tower: MemoryTerm
+    """Bytes the profile run of a vision tower takes."""
+    graphs: dict[str, MemoryTerm]
+    """Bytes of captured graphs per layer, by `moe` | `dense` | `hybrid`."""
+    residual: tuple[float, float]
+    """10th and 90th percentile of (observed - predicted) overhead, bytes, model left out."""
