@@ -51,8 +51,8 @@ class Rows(Struct, frozen=True):
     state: int = 0
     conv: int = 0
     state_dtype: str | None = None
-    row_dtype: str | None = None
-    """A type the config fixes for these rows whatever is asked for."""
+    own: bool = False
+    """Kept even by a layer that reads another layer's rows: states, and the window beside pooled rows."""
 
 
 def element_bytes(dtype: str) -> float:
@@ -88,7 +88,7 @@ def _latent_rows(mixer: Latent) -> Iterator[Rows]:
     elif mixer.compress_ratio:
         yield Rows("compressed", mixer.kind, width=width, ratio=mixer.compress_ratio)
         if mixer.window_tokens:
-            yield Rows("window", mixer.kind, width=width, limit=mixer.window_tokens)
+            yield Rows("window", mixer.kind, width=width, limit=mixer.window_tokens, own=True)
     else:
         yield Rows("latent", mixer.kind, width=width)
     yield from _index_rows(mixer.kind, mixer.indexer)
@@ -100,12 +100,12 @@ def _index_rows(kind: str, indexer: Indexer | None) -> Iterator[Rows]:
 
 
 def _grouped(layers: tuple[Layer, ...]) -> dict[Rows, int]:
-    """How many mixers keep the same; a layer that reads an earlier layer's rows keeps only what is its own (states, index keys)."""
+    """How many mixers keep the same; a layer that reads an earlier layer's rows keeps only what is its own."""
     counts: dict[Rows, int] = defaultdict(int)
     for layer in layers:
         for mixer in layer.mixers:
             for rows in mixer_rows(mixer):
-                if layer.cache_from is None or rows.kind == "state":
+                if layer.cache_from is None or rows.own or rows.kind == "state":
                     counts[rows] += 1
     return dict(counts)
 
