@@ -50,6 +50,7 @@ def dtype_of(*levels: Fields) -> str:
         word = level.text("dtype", "torch_dtype")
         if word:
             return word.removeprefix("torch.")
+    levels[-1].assume("dtype", "bfloat16", "this project (SGLang takes float16 here)")
     return "bfloat16"
 
 
