@@ -1,6 +1,6 @@
 """Where a number comes from."""
 
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
@@ -31,7 +31,7 @@ class Evidence(Struct, frozen=True):
     """One field of a config that decided something. `path` is the JSON path as written in the file."""
 
     path: str
-    value: object
+    value: Any
     meaning: Msg
     kind: Kind = "config"
 

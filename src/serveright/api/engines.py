@@ -1,0 +1,55 @@
+"""Which engine versions a request means, with their tables, behaviour and calibration: everything the pure engine packages are handed."""
+
+import importlib
+from typing import Any, get_args
+
+from msgspec import Struct
+
+from serveright.catalog.engines import load_table
+from serveright.errors import UsageError
+from serveright.types.engine_table import EngineName, EngineTable
+from serveright.types.reports import EngineVersion
+from serveright.types.text import Msg, msg
+
+NAMES: tuple[EngineName, ...] = get_args(EngineName)
+
+
+class Engine(Struct, frozen=True, kw_only=True):
+    """One engine version asked for. `version` is what the user named, `table.version` the table that serves it."""
+
+    name: EngineName
+    version: str
+    table: EngineTable
+    note: Msg | None
+
+    @property
+    def label(self) -> EngineVersion:
+        """How reports name it."""
+        return EngineVersion(name=self.name, version=self.version, note=self.note)
+
+    def module(self) -> Any:
+        """The engine's package (`size`, `launch_flags`, ...)."""
+        return importlib.import_module(f"serveright.engines.{self.name}")
+
+
+def parse_engines(text: str) -> tuple[tuple[EngineName, str | None], ...]:
+    """`both`, `vllm`, `sglang@0.5.23` or several joined by commas. Raises UsageError."""
+    found: list[tuple[EngineName, str | None]] = []
+    for part in text.split(","):
+        name, _, version = part.strip().partition("@")
+        if name == "both" and not version:
+            found += [(engine, None) for engine in NAMES]
+        elif name in NAMES:
+            found.append((name, version.removeprefix("v") or None))
+        else:
+            raise UsageError(msg("--engine {text}: there is no engine {name}", text=text, name=name), msg("Write vllm, sglang, both, or vllm@0.33.0."))
+    return tuple(dict.fromkeys(found))
+
+
+def load_engines(text: str) -> tuple[Engine, ...]:
+    """The engines of `--engine`, newest known version where none is named. Raises UserError."""
+    engines: list[Engine] = []
+    for name, version in parse_engines(text):
+        table, note = load_table(name, version)
+        engines.append(Engine(name=name, version=version or table.version, table=table, note=note))
+    return tuple(engines)

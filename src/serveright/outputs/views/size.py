@@ -1,0 +1,102 @@
+"""What `size` shows: the cache from the config alone, then per engine cache, memory, capacity and what the engine will print."""
+
+from collections.abc import Iterator
+
+from serveright.types.document import Block, Bullets, Cell, Code, Derivations, Document, Heading, Pairs, Paragraph, Table
+from serveright.types.engine import Parallel
+from serveright.types.reports import SizeReport, SizeResult
+from serveright.types.text import Msg, msg
+
+LIMITS = {
+    "memory": msg("the KV pool"),
+    "state_slots": msg("state slots"),
+    "max_num_seqs": msg("the batch limit"),
+    "does_not_fit": msg("it does not fit"),
+}
+
+
+def document(report: SizeReport) -> Document:
+    """The whole page of one model on some GPUs."""
+    title = msg("{model} on {count} x {gpu}, {context:n} tokens", model=report.model.id, count=report.gpu.count, gpu=report.gpu.key, context=report.context_tokens)
+    return Document(title=title, blocks=tuple(_blocks(report)))
+
+
+def _blocks(report: SizeReport) -> Iterator[Block]:
+    yield Pairs(
+        (
+            (msg("cache of one sequence"), msg("{n:gib} (whole model, from the config alone)", n=report.logical_bytes_per_sequence)),
+            *((f"  {part}", msg("{n:gib}", n=n)) for part, n in report.logical_parts.items()),
+        )
+    )
+    yield Derivations(report.derivation)
+    for result in report.results:
+        yield from _engine(result)
+    if report.ways_out:
+        yield Heading(msg("Ways out"))
+        yield Bullets(report.ways_out)
+
+
+def parallel_words(parallel: Parallel) -> str:
+    """`tp 8 · dp 1 · ep 8`, without the sizes that are 1."""
+    sizes = {"tp": parallel.tp, "pp": parallel.pp, "dp": parallel.dp, "ep": parallel.ep, "dcp": parallel.dcp, "replicas": parallel.replicas}
+    return " · ".join(f"{name} {n}" for name, n in sizes.items() if n > 1 or name == "tp")
+
+
+def _engine(result: SizeResult) -> Iterator[Block]:
+    yield Heading(f"{result.engine.name} {result.engine.version} · {parallel_words(result.parallel)}")
+    if result.engine.note:
+        yield Paragraph(result.engine.note, "dim")
+    for refusal in result.refusals:
+        yield Paragraph(msg("refuses to start: {why}", why=refusal.why), "bad")
+        yield Code(refusal.text, language="text", title=msg("the engine's words"))
+    yield Pairs(tuple(_pairs(result)))
+    rows = tuple((g.kind, str(g.layers), f"{g.block_tokens:,}", f"{g.bytes_per_block:,}") for g in result.kv.groups)
+    yield Table((msg("cache group"), msg("layers"), msg("tokens a block"), msg("bytes a block")), rows, right=(1, 2, 3))
+    if result.engine_log_line:
+        yield Code(result.engine_log_line, language="text", title=msg("the engine will print"))
+    yield Derivations(result.derivation)
+
+
+def _pairs(result: SizeResult) -> Iterator[tuple[Cell, Cell]]:
+    kv, memory, capacity = result.kv, result.memory, result.capacity
+    yield msg("KV cache"), msg("{dtype}, {layout}, blocks of {block:n} tokens", dtype=kv.dtype, layout=kv.layout, block=kv.block_tokens)
+    yield msg("bytes per token, one GPU"), _per_token(result)
+    if kv.fixed_bytes_per_sequence_per_gpu:
+        yield msg("fixed per sequence, one GPU"), msg("{n:gib}", n=kv.fixed_bytes_per_sequence_per_gpu)
+    yield msg("one such request is charged"), msg("{n:gib} a GPU", n=kv.allocated_bytes_per_sequence_per_gpu)
+    yield msg("memory of one GPU"), msg("{total:gib}, of which the engine may use {budget:gib}", total=memory.device_bytes, budget=memory.budget_bytes)
+    yield "", _split(result)
+    yield msg("holds"), _holds(result)
+    if capacity.state_slots is not None:
+        yield msg("state slots"), f"{capacity.state_slots:,}"
+
+
+def _per_token(result: SizeResult) -> Msg:
+    kv = result.kv
+    return msg(
+        "{stored:n} stored, {padded:n} with padding, {pool:n} a token of the pool",
+        stored=kv.stored_bytes_per_token_per_gpu,
+        padded=kv.bytes_per_token_per_gpu,
+        pool=kv.pool_bytes_per_token_per_gpu,
+    )
+
+
+def _split(result: SizeResult) -> Msg:
+    memory = result.memory
+    text = msg("weights {weights:gib}, overhead {overhead:gib}, KV pool {pool:gib}", weights=memory.weights_bytes, overhead=memory.overhead_bytes, pool=memory.kv_pool_bytes)
+    if memory.overhead_range_bytes is None:
+        return text
+    low, high = memory.overhead_range_bytes
+    return msg("{text} (overhead is fitted: {low:gib} to {high:gib})", text=text, low=low, high=high)
+
+
+def _holds(result: SizeResult) -> Msg:
+    capacity = result.capacity
+    if not result.fits:
+        return msg("not one request of this length")
+    return msg(
+        "{tokens:n} tokens, {users:.1f} requests of this length at once; bound by {limit}",
+        tokens=capacity.tokens,
+        users=capacity.max_concurrency,
+        limit=LIMITS.get(capacity.limited_by, Msg(capacity.limited_by)),
+    )
