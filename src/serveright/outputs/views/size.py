@@ -17,7 +17,9 @@ LIMITS = {
 
 def document(report: SizeReport) -> Document:
     """The whole page of one model on some GPUs."""
-    title = msg("{model} on {count} x {gpu}, {context:n} tokens", model=report.model.id, count=report.gpu.count, gpu=report.gpu.key, context=report.context_tokens)
+    title = msg(
+        "{model} on {count} x {gpu}, {context:n} tokens", model=report.model.id, count=report.gpu.count, gpu=report.gpu.key, context=report.context_tokens
+    )
     return Document(title=title, blocks=tuple(_blocks(report)))
 
 
@@ -83,7 +85,12 @@ def _per_token(result: SizeResult) -> Msg:
 
 def _split(result: SizeResult) -> Msg:
     memory = result.memory
-    text = msg("weights {weights:gib}, overhead {overhead:gib}, KV pool {pool:gib}", weights=memory.weights_bytes, overhead=memory.overhead_bytes, pool=memory.kv_pool_bytes)
+    text = msg(
+        "weights {weights:gib}, overhead {overhead:gib}, KV pool {pool:gib}",
+        weights=memory.weights_bytes,
+        overhead=memory.overhead_bytes,
+        pool=memory.kv_pool_bytes,
+    )
     if memory.overhead_range_bytes is None:
         return text
     low, high = memory.overhead_range_bytes
