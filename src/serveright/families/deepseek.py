@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from serveright.families import ffn as feed
-from serveright.families import latent
+from serveright.families import kimi_towers, latent
 from serveright.families.blocks import linear, norm
 from serveright.families.fields import Fields
 from serveright.families.frame import MTP, Block, Frame, close_frame, edges, layer_count, open_frame, text_of
-from serveright.types.model import Ffn, Indexer, Latent, Layer, ModelShape, Weight
+from serveright.types.model import Ffn, Indexer, Latent, Layer, ModelShape, Tower, Weight
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
 
@@ -25,6 +25,8 @@ ARCHITECTURES = frozenset(
         "KimiK25ForConditionalGeneration",
     }
 )
+Towers = tuple[tuple[Tower, ...], list[Weight], tuple[str, ...]]
+NO_TOWERS: Towers = ((), [], ())
 _COPIES = {"deepseek_v3", "deepseek_v32", "glm4_moe_lite"}
 """Formats whose prediction layer stores the input table and the head once more."""
 
@@ -33,10 +35,11 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     """A `ModelShape` from the config's own fields. Raises InputError for missing ones."""
     text = text_of(fields)
     frame = open_frame(fields, text, nested_root="language_model.model.", nested_head="language_model.lm_head")
-    return decoder(frame, files, dialect="deepseek")
+    eyes = kimi_towers.read(fields, "vision_tower", "mm_projector") if "vt_hidden_size" in (fields.raw.get("vision_config") or ()) else NO_TOWERS
+    return decoder(frame, files, dialect="deepseek", eyes=eyes)
 
 
-def decoder(frame: Frame, files: ModelFiles, *, dialect: str) -> ModelShape:
+def decoder(frame: Frame, files: ModelFiles, *, dialect: str, eyes: Towers = NO_TOWERS) -> ModelShape:
     """All layers of a purely latent model."""
     text = frame.text
     count = layer_count(text)
@@ -46,7 +49,10 @@ def decoder(frame: Frame, files: ModelFiles, *, dialect: str) -> ModelShape:
     names = _names(text)
     blocks = [_block(frame, i, latent.sparse(base, indexer, owns=owners[i]), ffns[i], names) for i in range(count)]
     mtp = _prediction(frame, count, base, indexer, ffns, names)
-    return close_frame(frame, files, dialect=dialect, blocks=blocks, mtp=mtp, extra=edges(frame))
+    towers, tower_weights, modalities = eyes
+    return close_frame(
+        frame, files, dialect=dialect, blocks=blocks, mtp=mtp, extra=edges(frame) + tower_weights, towers=towers, modalities=("text", *modalities)
+    )
 
 
 def _names(text: Fields) -> feed.FfnNames:

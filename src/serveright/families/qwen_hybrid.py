@@ -1,11 +1,11 @@
 """Gated delta layers with a full attention layer now and then: Qwen3-Next, Qwen3.5 and what shares their config, dense or MoE, with or without vision."""
 
-from serveright.families import attention, recurrent
+from serveright.families import attention, recurrent, towers
 from serveright.families import ffn as feed
 from serveright.families.blocks import gqa, linear, norm
 from serveright.families.fields import Fields
 from serveright.families.frame import MTP, Block, Frame, close_frame, edges, layer_count, open_frame, text_of
-from serveright.types.model import Attention, Ffn, Layer, ModelShape, Recurrent, UnknownMixer, Weight
+from serveright.types.model import Attention, Ffn, Layer, ModelShape, Recurrent, Tower, UnknownMixer, Weight
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
 
@@ -35,7 +35,27 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     reader = _Reader(frame, full, delta, fused, gated)
     blocks = [reader.block(f"{frame.root}layers.{i}", i, word, ffns[i]) for i, word in enumerate(layer_words(text, count))]
     mtp = _prediction(frame, reader, ffns[-1])
-    return close_frame(frame, files, dialect="qwen_hybrid", blocks=blocks, mtp=mtp, extra=edges(frame))
+    eyes, eye_weights, modalities = vision(fields, files, "model.visual")
+    return close_frame(
+        frame,
+        files,
+        dialect="qwen_hybrid",
+        blocks=blocks,
+        mtp=mtp,
+        extra=edges(frame) + eye_weights,
+        towers=eyes,
+        modalities=("text", *modalities),
+    )
+
+
+def vision(fields: Fields, files: ModelFiles, path: str) -> tuple[tuple[Tower, ...], list[Weight], tuple[str, ...]]:
+    """The Qwen3-VL encoder, where the config has one."""
+    config = fields.child("vision_config")
+    if config is None:
+        return (), [], ()
+    fields.note("vision_config", msg("a vision encoder stands in front: images and video in"), "…")
+    eye, weights = towers.qwen3_vl(config, files, path)
+    return (eye,), weights, ("image", "video")
 
 
 def layer_words(text: Fields, count: int) -> list[str]:
