@@ -1,0 +1,140 @@
+"""A model from what the user typed: a folder, a config.json, `-`, a catalogue name or a Hub id, in this order. Interprets nothing."""
+
+import json
+import re
+import struct
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from serveright.catalog.models import find, list_models
+from serveright.errors import InputError, UnknownName
+from serveright.readers.json_object import LIMIT_BYTES, parse_object, too_large
+from serveright.types.source import ModelFiles
+from serveright.types.text import Msg, msg
+
+CONFIG = "config.json"
+INDEX = "model.safetensors.index.json"
+SINGLE = "model.safetensors"
+JSON_BESIDE = {
+    "hf_quant_config.json": "hf_quant_config",
+    "generation_config.json": "generation_config",
+    "preprocessor_config.json": "preprocessor_config",
+    "tokenizer_config.json": "tokenizer_config",
+    INDEX: "safetensors_index",
+}
+TEXT_BESIDE = {"chat_template.jinja": "chat_template", "README.md": "card"}
+WANTED = (CONFIG, *JSON_BESIDE, *TEXT_BESIDE)
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+_WEIGHTS = (".safetensors", ".gguf", ".bin", ".pt", ".pth", ".onnx", ".npz")
+
+Progress = Callable[[Msg], None]
+Finder = Callable[[str], ModelFiles | None]
+
+
+def read_model_files(
+    text: str, revision: str | None = None, find_in_catalogue: Finder = find, *, stdin: BinaryIO | None = None, progress: Progress | None = None
+) -> ModelFiles:
+    """The files of the model called `text`. `progress` hears what is fetched from the Hub.
+
+    Raises InputError (unreadable file), UnknownName, NetworkError.
+    """
+    if text == "-":
+        return _from_stdin(stdin or sys.stdin.buffer)
+    path = Path(text).expanduser()
+    if path.exists():
+        return _from_path(path, text)
+    if _looks_like_a_path(text):
+        raise InputError(
+            msg("{file}: no such file or folder", file=text), msg("Give a folder with a config.json, a config.json, or a Hub id such as org/name.")
+        )
+    if revision is None and (known := find_in_catalogue(text)) is not None:
+        return known
+    if _HUB_ID.fullmatch(text):
+        from serveright.readers.hub import fetch
+
+        return assemble(text, *fetch(text, revision, WANTED, progress))
+    raise UnknownName(msg("model"), text, [name for model in list_models() for name in (model.id, *model.aliases)])
+
+
+def assemble(model_id: str, origin: str, files: Mapping[str, bytes]) -> ModelFiles:
+    """`ModelFiles` from named contents. Raises InputError for the first unreadable one."""
+    found: dict[str, Any] = {field: parse_object(files[name], f"{origin}/{name}") for name, field in JSON_BESIDE.items() if name in files}
+    found |= {field: files[name].decode("utf-8", "replace") for name, field in TEXT_BESIDE.items() if name in files}
+    config = parse_object(files[CONFIG], f"{origin}/{CONFIG}" if origin != "stdin" else origin)
+    return ModelFiles(id=model_id, origin=origin, config=config, **found)
+
+
+def _looks_like_a_path(text: str) -> bool:
+    return text.startswith(("/", ".", "~")) or text.endswith((".json", *_WEIGHTS)) or text.count("/") > 1 or "\\" in text
+
+
+def _from_stdin(stream: BinaryIO) -> ModelFiles:
+    return assemble("stdin", "stdin", {CONFIG: stream.read(LIMIT_BYTES + 1)})
+
+
+def _from_path(path: Path, text: str) -> ModelFiles:
+    if path.is_dir():
+        return _from_folder(path, text)
+    if path.suffix in _WEIGHTS:
+        raise InputError(
+            msg("{file}: holds weights, not a config", file=text), msg("Give the folder or the config.json of the model (for GGUF: of the original model).")
+        )
+    if path.name == CONFIG:
+        return assemble(text, str(path.parent), _beside(path.parent))
+    config = parse_object(_bytes(path), text)
+    return ModelFiles(id=text, origin=text, config=config)
+
+
+def _from_folder(folder: Path, text: str) -> ModelFiles:
+    if not (folder / CONFIG).is_file():
+        raise InputError(msg("{folder}: has no config.json", folder=text), _way_out(folder))
+    return assemble(text, text.rstrip("/") or "/", _beside(folder))
+
+
+def _way_out(folder: Path) -> Msg:
+    inside = sorted(str(found.parent.relative_to(folder)) for found in [*folder.glob(f"*/{CONFIG}"), *folder.glob(f"snapshots/*/{CONFIG}")])
+    if inside:
+        return msg("There is one in {names}.", names=", ".join(inside[:3]))
+    if any(folder.glob("*.gguf")):
+        return msg("GGUF files carry no config.json: take it from the original model.")
+    if (folder / "adapter_config.json").exists():
+        return msg("This is an adapter: give the base model its adapter_config.json names.")
+    if (folder / "params.json").exists():
+        return msg("params.json is Mistral's own format: take the config.json of the same model on the Hub.")
+    return msg("Give the folder that holds the model's config.json.")
+
+
+def _beside(folder: Path) -> dict[str, bytes]:
+    files = {name: _bytes(folder / name) for name in WANTED if (folder / name).is_file()}
+    if INDEX not in files and (folder / SINGLE).is_file():
+        files[INDEX] = _index_of_one(folder / SINGLE)
+    return files
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        size = path.stat().st_size
+        if size > LIMIT_BYTES:
+            raise too_large(str(path), size)
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(msg("{file}: cannot be read ({why})", file=str(path), why=error.strerror or str(error))) from error
+
+
+def _index_of_one(path: Path) -> bytes:
+    """What an index would say about a single safetensors file; only its header is read."""
+    with path.open("rb") as stream:
+        head = stream.read(8)
+        size = struct.unpack("<Q", head)[0] if len(head) == 8 else LIMIT_BYTES + 1
+        if size > LIMIT_BYTES:
+            raise InputError(msg("{file}: no safetensors header", file=str(path)), msg("The file is cut off or of another kind."))
+        header = parse_object(stream.read(size), str(path))
+    return json.dumps(index_from_header(header)).encode()
+
+
+def index_from_header(header: dict[str, Any]) -> dict[str, Any]:
+    """`{"metadata": {"total_size"}, "weight_map"}` from a safetensors header (tensor -> dtype, shape, data_offsets)."""
+    offsets = {name: tensor["data_offsets"] for name, tensor in header.items() if name != "__metadata__"}
+    return {"metadata": {"total_size": max((end for _, end in offsets.values()), default=0)}, "weight_map": dict.fromkeys(offsets, SINGLE)}
