@@ -16,8 +16,8 @@ from tools.fit.rows import Point
 
 Array = Any
 WorkOf = Callable[[Point], ModelWork]
-BURST = {"inferencex": 0.12}
-BURST_GAP = {"sglang": 0.68, "trtllm": 0.25, "vllm": 0.16, "atom": 0.12}
+BURST = {"inferencex": 0.12, "gap/sglang": 0.6, "gap/trtllm": 0.25, "gap/vllm": 0.15}
+"""Where the search for the burst share starts, by how the points were measured: InferenceX sends 10 requests per seat, the gap sweeps do not say."""
 
 
 class Stack(Struct, kw_only=True):
@@ -29,7 +29,7 @@ class Stack(Struct, kw_only=True):
     keys: list[str]
     """Scheduling keys; `key_index` says which one a point uses."""
     key_index: Array
-    age: Array
+    harness_index: Array
     gpus: Array
     measured: dict[str, Array]
 
@@ -59,15 +59,14 @@ def stack(points: Sequence[Point], work_of: WorkOf, gpus: dict[str, Gpu], calibr
     def array(read: Callable[[Point], float | None]) -> Array:
         return np.array([np.nan if read(point) is None else read(point) for point in points], float)
 
-    burst = array(lambda point: BURST.get(point.harness, BURST_GAP[point.engine]))
     return Stack(
         points=list(points), work=_stacked(splits), keys=keys,
         load=Load(
             concurrency=array(lambda p: p.concurrency), input_tokens=array(lambda p: p.input_tokens), output_tokens=array(lambda p: p.output_tokens),
-            room=np.array(rooms), burst_share=burst,
+            room=np.array(rooms), age_years=array(lambda p: p.age_years),
         ),
         key_index=np.array([keys.index(f"{point.engine}/{generation(gpus[point.gpu])}") for point in points]),
-        age=array(lambda p: p.age_years), gpus=array(lambda p: p.parallel.gpus),
+        harness_index=np.array([list(BURST).index(harness(point)) for point in points]), gpus=array(lambda p: p.parallel.gpus),
         measured={name: array(read) for name, read in TARGETS.items()},
     )  # fmt: skip
 
@@ -97,7 +96,7 @@ def _stacked(splits: list[Split]) -> Any:
         names = [name for name in items[0].__struct_fields__ if name not in ("experts", "rows")]
         return {name: np.array([getattr(item, name) for item in items], float) for name in names}
 
-    no_experts = SplitExperts(bytes_s=0, flop_s=0, share=0.5)
+    no_experts = SplitExperts(bytes_s=0, unpacked_s=0, flop_s=0, share=0.5)
     no_rows = SplitRows(bytes_s=0, flop_s=0, prefill_flop_s=0, per_token=1, cap=1)
     experts = _padded([item.experts for item in splits], no_experts)
     rows = _padded([item.rows for item in splits], no_rows)
@@ -111,9 +110,15 @@ def _padded(columns: list[tuple[Any, ...]], filler: Any) -> list[list[Any]]:
     return [[items[place] if place < len(items) else filler for items in columns] for place in range(length)]
 
 
-def predict(data: Stack, hardware: Hardware, engines: Scheduling) -> dict[str, Array]:
-    """Predictions of every target; `engines` has one value per point in each field."""
-    service: Service = closed_loop(data.work, hardware, engines, data.load)
+def harness(point: Point) -> str:
+    """Key of `BURST`."""
+    return point.harness if point.harness in BURST else f"{point.harness}/{point.engine}"
+
+
+def predict(data: Stack, hardware: Hardware, engines: Scheduling, bursts: Sequence[float]) -> dict[str, Array]:
+    """Predictions of every target; `engines` has one value per point in each field, `bursts` one share per entry of `BURST`."""
+    load = structs.replace(data.load, burst_share=np.array(bursts)[data.harness_index])
+    service: Service = closed_loop(data.work, hardware, engines, load)
     rate: Array = service.requests_per_s
     return {
         "tpot": service.tpot_s, "ttft_mean": service.ttft_mean_s, "ttft_median": service.ttft_median_s,

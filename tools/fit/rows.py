@@ -32,7 +32,7 @@ ENGINES = {"trt": "trtllm", "trtllm": "trtllm", "vllm": "vllm", "sglang": "sglan
 GPUS = {"H100-SXM": "h100-sxm", "H200-SXM": "h200-sxm", "B200": "b200-sxm", "GB200": "gb200", "MI300X": "mi300x", "MI355X": "mi355x"}
 REAL_LENGTH = 0.9
 """InferenceX draws lengths between 80 and 100 % of the nominal ones."""
-REFERENCE_DATE = "2026-06"
+REFERENCE_DATE = "2026-01"
 
 
 class Point(Struct, kw_only=True):
@@ -170,8 +170,8 @@ def _fold(rows: list[tuple[Record, Parallel]]) -> Point:
 
 
 def _age(date: str | None) -> float:
-    """Years before `REFERENCE_DATE`; rows without a date are taken as half a year old."""
+    """Years before `REFERENCE_DATE`; rows without a date are taken as of that month."""
     if not date or len(date) < 7:
-        return 0.5
+        return 0.0
     year, month = int(date[:4]), int(date[5:7])
     return (int(REFERENCE_DATE[:4]) - year) + (int(REFERENCE_DATE[5:7]) - month) / 12

@@ -5,7 +5,7 @@
 
 from msgspec import Struct
 
-from serveright.analysis.work import RANK_PARTS, Bundle, ModelWork
+from serveright.analysis.work import RANK_PARTS, Bundle, Experts, ModelWork
 from serveright.types.calibration import Calibration
 from serveright.types.engine import Parallel
 from serveright.types.hardware import Gpu
@@ -15,6 +15,8 @@ class SplitExperts(Struct, frozen=True, kw_only=True):
     """`bytes_s`: reading all expert weights of one GPU; `flop_s`: one token's expert products on this GPU's share; `share` = k / E."""
 
     bytes_s: float
+    unpacked_s: float
+    """The part of `bytes_s` that must be unpacked because the GPU has no such arithmetic."""
     flop_s: float
     share: float
 
@@ -76,7 +78,8 @@ def split(work: ModelWork, gpu: Gpu, parallel: Parallel, calibration: Calibratio
     experts = tuple(
         SplitExperts(
             bytes_s=block.bytes / width / hbm,
-            flop_s=2 * block.elements * block.per_token / block.experts / width / gemm_rate(gpu, block.activation_bits, calibration),
+            unpacked_s=block.bytes / width / hbm if unpacked(gpu, block.bits) else 0.0,
+            flop_s=2 * block.elements * block.per_token / block.experts / width / gemm_rate(gpu, expert_bits(gpu, block), calibration),
             share=block.per_token / block.experts,
         )
         for block in work.experts
@@ -110,6 +113,18 @@ def gemm_rate(gpu: Gpu, activation_bits: int, calibration: Calibration) -> float
             if gpu.flops.get(name):
                 return gpu.flops[name] * calibration.gemm[name]
     return max(gpu.flops.values()) * calibration.gemm["bf16"]
+
+
+def unpacked(gpu: Gpu, bits: float) -> bool:
+    """Whether weights of this width are unpacked to a wider format before they are multiplied."""
+    return bits < 8 and not gpu.flops.get("fp4")
+
+
+def expert_bits(gpu: Gpu, block: Experts) -> int:
+    """Width of the arithmetic of grouped expert products: FP4 weights with 16-bit activations run as FP4 x FP8 where FP4 exists."""
+    if block.floating and block.bits < 8 and block.activation_bits == 16 and gpu.flops.get("fp4"):
+        return 8
+    return block.activation_bits
 
 
 def _shards(bundle: Bundle, width: int) -> int:

@@ -3,6 +3,8 @@
 `closed_loop` takes floats or numpy arrays alike (`tools/fit` evaluates all measured points at once). Knows nothing of engines or memory; those come in as numbers.
 """
 
+import math
+
 from msgspec import Struct
 
 from serveright.analysis import roofline
@@ -19,7 +21,8 @@ FULLEST = 0.97
 class Load(Struct, frozen=True, kw_only=True):
     """What a deployment is asked: requests at once, tokens per request, and how many requests its cache holds.
 
-    `burst_share`: share of requests that arrive together at the start (a benchmark of 10 x concurrency requests has 0.1).
+    `burst_share`: share of requests that arrive together at the start (a benchmark of 10 x concurrency requests has 0.1):
+    their prefills queue up behind each other, and in return no running request is held up by them.
     `speculation`: drafted tokens per step, accepted tokens per step, and seconds of drafting.
     """
 
@@ -33,6 +36,8 @@ class Load(Struct, frozen=True, kw_only=True):
     drafted: float = 0.0
     accepted: float = 1.0
     draft_s: float = 0.0
+    age_years: float = 0.0
+    """Age of the engine release against the newest one the factors were fitted on."""
     extra_prefill_s: float = 0.0
     """Per request: vision encoder, transfer of a disaggregated cache."""
 
@@ -50,19 +55,19 @@ class Service(Struct, frozen=True, kw_only=True):
     running: float
 
 
-def decode_step(work: Split, hw: Hardware, load: Load, running: float) -> float:
+def decode_step(work: Split, hw: Hardware, load: Load, running: float, slowdown: float = 1.0) -> float:
     """Seconds of one step with `running` sequences over all ranks, each halfway through its answer."""
     context = load.input_tokens + load.cached_tokens + load.output_tokens / 2
     parts = roofline.decode_parts(work, hw, running / work.dp, context, load.imbalance, 1 + load.drafted)
-    return sum(parts.values()) + load.draft_s
+    return sum(parts.values()) * slowdown + load.draft_s
 
 
-def prefill_cost(work: Split, hw: Hardware, load: Load) -> tuple[float, float]:
+def prefill_cost(work: Split, hw: Hardware, load: Load, slowdown: float = 1.0) -> tuple[float, float]:
     """(seconds one request's prefill lasts, seconds of the deployment it takes): data-parallel ranks prefill side by side."""
     alone = roofline.prefill_s(work, hw, load.input_tokens, load.cached_tokens, load.imbalance) + load.extra_prefill_s
     rank = roofline.prefill_rank_s(work, hw, load.input_tokens, load.cached_tokens)
     share = 1 - 1 / work.dp**RANKS_SHARE
-    return alone, alone - rank * share
+    return alone * slowdown, (alone - rank * share) * slowdown
 
 
 RANKS_SHARE = 0.82
@@ -71,15 +76,17 @@ RANKS_SHARE = 0.82
 
 def closed_loop(work: Split, hw: Hardware, engine: Scheduling, load: Load) -> Service:
     """Fixed point of: batch from times, step from batch, stolen time from throughput."""
-    alone, cost = prefill_cost(work, hw, load)
+    slowdown = engine.slowdown * math.e ** (engine.age_per_year * load.age_years)
+    alone, cost = prefill_cost(work, hw, load, slowdown)
+    overlap = hw.overlap * (1 - load.burst_share)
     inside = roofline.least(load.concurrency, load.room)
     waiting = load.concurrency - inside
     running = inside * 0.9 + 0.0 * alone
     tpot, ttft, busy = 0.0 * alone, alone, 0.0 * alone
     for turn in range(ITERATIONS):
-        step = decode_step(work, hw, load, running)
+        step = decode_step(work, hw, load, running, slowdown)
         per_token = step / load.accepted
-        new_tpot = per_token / (1 - busy * hw.overlap)
+        new_tpot = per_token / (1 - busy * overlap)
         tpot = new_tpot if turn == 0 else (tpot + new_tpot) / 2
         ttft = engine.request_s + alone + first_token_wait(engine, work.dp, step, inside) + hw.queue * busy / (1 - busy) / 2 * cost
         whole = ttft + load.output_tokens * tpot
@@ -87,7 +94,7 @@ def closed_loop(work: Split, hw: Hardware, engine: Scheduling, load: Load) -> Se
         share = rate * cost * (load.concurrency - 1) / load.concurrency
         busy = (busy + roofline.least(share, FULLEST)) / 2
         running = roofline.least((running + inside * load.output_tokens * tpot / whole) / 2, inside)
-    step = decode_step(work, hw, load, running)
+    step = decode_step(work, hw, load, running, slowdown)
     rate = inside / (ttft + load.output_tokens * tpot)
     steady = ttft + waiting / rate
     burst = engine.request_s + alone + (inside - 1) / 2 * cost + engine.cold_start_s + waiting / rate

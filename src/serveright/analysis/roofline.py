@@ -4,7 +4,7 @@ Each part is bytes over bandwidth, FLOPs over rate, or messages, joined by a smo
 numpy arrays alike (`tools/fit` stacks all measured layouts), so only arithmetic and `least` are used, no branches on values.
 """
 
-from serveright.analysis.layout import Split
+from serveright.analysis.layout import Split, SplitExperts
 from serveright.types.calibration import Hardware
 
 SHARPNESS = 4
@@ -53,7 +53,7 @@ def decode_parts(work: Split, hw: Hardware, batch: float, context: float, imbala
     parts = {"dense": slower(work.dense_bytes_s / hw.dense_bandwidth, (work.rank_flop_s * rank_tokens + work.group_flop_s * tokens) / compute)}
     parts["experts"] = sum(
         slower(
-            block.bytes_s * distinct_share(block.share, tokens, hw.routing_spread) / hw.expert_bandwidth, block.flop_s * tokens * imbalance / hw.expert_compute
+            expert_read_s(block, hw) * distinct_share(block.share, tokens, hw.routing_spread), block.flop_s * tokens * imbalance / hw.expert_compute
         )
         for block in work.experts
     )
@@ -67,6 +67,11 @@ def decode_parts(work: Split, hw: Hardware, batch: float, context: float, imbala
     parts["kernels"] = kernels(work, hw)
     parts["host"] = hw.step_s + hw.sequence_s * batch * work.dp
     return parts
+
+
+def expert_read_s(block: SplitExperts, hw: Hardware) -> float:
+    """Seconds to read all experts of one GPU."""
+    return (block.bytes_s - block.unpacked_s + block.unpacked_s / hw.unpacked_bandwidth) / hw.expert_bandwidth
 
 
 def messages(work: Split, hw: Hardware, rank_tokens: float) -> float:
@@ -93,7 +98,7 @@ def prefill_s(work: Split, hw: Hardware, tokens: float, cached: float = 0.0, imb
     attention = 0.0
     for rows in work.rows:
         attention = attention + pairs(rows.per_token, rows.cap, tokens, cached) * rows.prefill_flop_s / hw.attention_compute
-    weights = work.dense_bytes_s / hw.dense_bandwidth + sum(block.bytes_s for block in work.experts) / hw.expert_bandwidth
+    weights = work.dense_bytes_s / hw.dense_bandwidth + sum(expert_read_s(block, hw) for block in work.experts)
     fixed = weights + kernels(work, hw)
     return dense + experts + attention + messages(work, hw, tokens) + hw.prefill_fixed * fixed
 

@@ -1,19 +1,20 @@
-"""Order of engine versions: 0.9.2 < 0.10.0, 0.4.6 < 0.4.6.post5, 1.0rc1 < 1.0."""
+"""Release numbers as the engines write them, in order. Pure."""
 
 import re
 
-_PART = re.compile(r"(\d+)|([a-z]+)")
-_BEFORE = {"dev": -3, "a": -2, "alpha": -2, "b": -1, "beta": -1, "rc": -1}
+_PARTS = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?:\.?(rc|a|b|dev|post)(\d+))?")
+_RANK = {"dev": -4, "a": -3, "b": -2, "rc": -1, None: 0, "post": 1}
 
 
-def key(version: str) -> tuple[tuple[int, int], ...]:
-    """A sortable key; a local part after `+` does not count."""
-    parts: list[tuple[int, int]] = []
-    for number, word in _PART.findall(version.lower().split("+")[0].lstrip("v")):
-        parts.append((0, int(number)) if number else (_BEFORE.get(word, 1), 0))
-    return (*parts, (0, 0))
+def release(version: str) -> tuple[int, int, int, int, int]:
+    """`0.5.4.post3` sorts after `0.5.4`, `0.28.0rc1` before `0.28.0`; what is no version sorts first."""
+    match = _PARTS.match(version.strip().removeprefix("v"))
+    if match is None:
+        return (0, 0, 0, 0, 0)
+    major, minor, patch, kind, number = match.groups()
+    return (int(major), int(minor), int(patch or 0), _RANK[kind], int(number or 0))
 
 
-def within(version: str, since: str | None, until: str | None) -> bool:
-    """`since` <= version < `until`, open where None."""
-    return (since is None or key(version) >= key(since)) and (until is None or key(version) < key(until))
+def at_least(version: str, bound: str) -> bool:
+    """Whether `version` is `bound` or newer."""
+    return release(version) >= release(bound)

@@ -36,6 +36,8 @@ class Experts(Struct, frozen=True, kw_only=True):
     layers: int
     experts: int
     per_token: float
+    bits: float
+    floating: bool
     activation_bits: int
     elements: int
     bytes: float
@@ -125,14 +127,14 @@ def visited(ffn: Ffn) -> float:
 def _weights(shape: ModelShape, format_of: FormatOf) -> tuple[tuple[Bundle, ...], tuple[Experts, ...], tuple[Bundle, ...]]:
     moe = {layer.index: ffn for layer in shape.layers for ffn in layer.ffns if ffn.kind == "moe"}
     dense: dict[tuple[bool, Part, Shard, int | None, int], list[float]] = {}
-    routed: dict[tuple[int, float, int], tuple[set[int], list[float]]] = {}
+    routed: dict[tuple[int, float, float, bool, int], tuple[set[int], list[float]]] = {}
     for weight in shape.weights:
         if weight.part in IDLE_PARTS or len(weight.shape) < 2 and weight.copies == 1:
             continue
         form = format_of(weight)
         if weight.part == "experts" and not weight.mtp and weight.layer in moe:
             ffn = moe[weight.layer]
-            layers, sums = routed.setdefault((ffn.experts, visited(ffn), form.activation_bits), (set(), [0, 0.0]))
+            layers, sums = routed.setdefault((ffn.experts, visited(ffn), form.bits, "fp" in form.name, form.activation_bits), (set(), [0, 0.0]))
             layers.add(weight.layer)
         else:
             sums = dense.setdefault((weight.mtp or weight.part == "mtp", weight.part, weight.shard, weight.units, form.activation_bits), [0, 0.0])
@@ -147,8 +149,10 @@ def _weights(shape: ModelShape, format_of: FormatOf) -> tuple[tuple[Bundle, ...]
         for wanted in (False, True)
     }
     experts = tuple(
-        Experts(layers=len(layers), experts=count, per_token=per_token, activation_bits=bits, elements=int(elements), bytes=size)
-        for (count, per_token, bits), (layers, (elements, size)) in routed.items()
+        Experts(
+            layers=len(layers), experts=count, per_token=per_token, bits=bits, floating=floating, activation_bits=act, elements=int(elements), bytes=size
+        )
+        for (count, per_token, bits, floating, act), (layers, (elements, size)) in routed.items()
     )
     return bundles[False], experts, bundles[True]
 

@@ -9,6 +9,8 @@ class Hardware(Struct, frozen=True, kw_only=True):
     dense_bandwidth: float
     """Share of memory bandwidth that dense weights are read with."""
     expert_bandwidth: float
+    unpacked_bandwidth: float
+    """The same for 4-bit experts on a GPU without 4-bit arithmetic, relative to `expert_bandwidth`: they are unpacked on the way."""
     cache_bandwidth: float
     dense_compute: float
     """Share of the format's usual GEMM rate (`gemm`) in large dense products."""
@@ -49,6 +51,8 @@ class Scheduling(Struct, frozen=True, kw_only=True):
     """Further steps that data-parallel attention ranks wait for each other."""
     cold_start_s: float = 0
     """Cost per request of an initial burst beyond its prefill."""
+    slowdown: float = 1
+    """Whole step against the one that the global factors give: kernels this engine has not tuned for this generation."""
     age_per_year: float = 0
     """Log change of step time per year of software age."""
 
