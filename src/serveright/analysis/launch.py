@@ -123,7 +123,7 @@ def _setting_reason(flag: str, subject: Subject) -> Msg:
     name = flag.lstrip("-")
     if name in ("max-model-len", "context-length") and subject.settings.context_tokens:
         return _context_reason(subject.settings.context_tokens, subject.shape.max_context_tokens)
-    stems = [stem for stem in _REASONS if name == stem or name.startswith(f"{stem}-") or name.startswith(stem)]
+    stems = [stem for stem in _REASONS if name.startswith(stem)]
     return _REASONS[max(stems, key=len)] if stems else msg("asked for")
 
 
