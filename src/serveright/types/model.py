@@ -258,6 +258,10 @@ class FormatRule(Struct, frozen=True, kw_only=True):
     format: NumberFormat | None
     target: Literal["path", "linear", "experts"] = "path"
     """`linear`: every linear module (compressed-tensors `Linear`); `experts`: routed experts only."""
+    within: bool = False
+    """A plain text also matches everything below it and at the end of longer paths, at dots: `layers.3.self_attn` matches `model.layers.3.self_attn.q_proj`."""
+    skip_parts: tuple[Part, ...] = ()
+    """Parts a `linear` rule leaves alone because engines never hand them to the quantisation (router, head, towers)."""
 
 
 class Checkpoint(Struct, frozen=True, kw_only=True):
@@ -272,6 +276,9 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     kv_dtype: str | None = None
     """KV cache precision the checkpoint asks for (fp8, nvfp4), None when silent."""
     kv_source: str | None = None
+    """JSON path of that wish, beginning with `quantization_config` or `hf_quant_config`."""
+    kv_declared: dict[str, str] = {}
+    """Every KV precision declared anywhere, by JSON path: engines differ in which one they hear."""
     file_bytes: int | None = None
     """`metadata.total_size` of model.safetensors.index.json where it was there: real sizes win."""
     evidence: tuple[Evidence, ...] = ()
