@@ -1,13 +1,16 @@
 """Decoders whose every layer is latent attention (DeepSeek V2 to V3.2 and the many models built on them), with or without an indexer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from serveright.families import ffn as feed
 from serveright.families import kimi_towers, latent
 from serveright.families.blocks import linear, norm
 from serveright.families.fields import Fields
 from serveright.families.frame import MTP, Block, Frame, close_frame, edges, layer_count, open_frame, text_of
-from serveright.types.model import Ffn, Indexer, Latent, Layer, ModelShape, Tower, Weight
+from serveright.types.model import Ffn, Latent, Layer, ModelShape, Tower, Weight
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
 
@@ -25,6 +28,7 @@ ARCHITECTURES = frozenset(
         "KimiK25ForConditionalGeneration",
     }
 )
+_LATENT_WORDS = {"full_attention", "deepseek_sparse_attention", "sparse_attention", "sparse", "attention", "mla", "dsa"}
 Towers = tuple[tuple[Tower, ...], list[Weight], tuple[str, ...]]
 NO_TOWERS: Towers = ((), [], ())
 _COPIES = {"deepseek_v3", "deepseek_v32", "glm4_moe_lite"}
@@ -39,60 +43,100 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     return decoder(frame, files, dialect="deepseek", eyes=eyes)
 
 
-def decoder(frame: Frame, files: ModelFiles, *, dialect: str, eyes: Towers = NO_TOWERS) -> ModelShape:
+class Parts(Struct, frozen=True, kw_only=True):
+    """What one dialect adds to the plain layer: names, sinks, the router's bias, tensors around a layer (hyper-connections), the last norm of a prediction layer."""
+
+    attn: latent.Names = latent.Names()
+    sinks: bool = False
+    router_bias: str | None = None
+    around: Callable[[str, int], list[Weight]] | None = None
+    streams: int = 1
+    last_norm: str = "shared_head.norm"
+    extra: tuple[Weight, ...] = ()
+
+
+_PLAIN = Parts()
+
+
+def decoder(frame: Frame, files: ModelFiles, *, dialect: str, eyes: Towers = NO_TOWERS, parts: Parts = _PLAIN) -> ModelShape:
     """All layers of a purely latent model."""
     text = frame.text
     count = layer_count(text)
-    base, indexer = latent.read_latent(text), latent.read_indexer(text)
+    base, indexer = replace(latent.read_latent(text), sinks=parts.sinks), latent.read_indexer(text)
     owners = latent.index_owners(text, count) if indexer else (True,) * count
     ffns = feed.plan(text, count)
-    names = _names(text)
-    blocks = [_block(frame, i, latent.sparse(base, indexer, owns=owners[i]), ffns[i], names) for i in range(count)]
-    mtp = _prediction(frame, count, base, indexer, ffns, names)
+    _check_types(text, count)
+    names = _names(text, parts)
+    blocks = [_block(frame, i, latent.sparse(base, indexer, owns=owners[i]), ffns[i], names, parts) for i in range(count)]
+    mtp = _prediction(frame, count, latent.sparse(base, indexer), ffns[-1], names, parts)
     towers, tower_weights, modalities = eyes
     return close_frame(
-        frame, files, dialect=dialect, blocks=blocks, mtp=mtp, extra=edges(frame) + tower_weights, towers=towers, modalities=("text", *modalities)
+        frame,
+        files,
+        dialect=dialect,
+        blocks=blocks,
+        mtp=mtp,
+        extra=[*edges(frame), *parts.extra, *tower_weights],
+        towers=towers,
+        modalities=("text", *modalities),
+        streams=parts.streams,
     )
 
 
-def _names(text: Fields) -> feed.FfnNames:
+def _check_types(text: Fields, count: int) -> None:
+    """`layer_types` of these models says latent attention for every layer; anything else is reported."""
+    for word in sorted({str(word) for word in text.items("layer_types") or ()} - _LATENT_WORDS):
+        text.unknown("layer_types", msg("{word} layers are read as latent attention like the others", word=word))
+
+
+def _names(text: Fields, parts: Parts) -> feed.FfnNames:
     biased = text.text("topk_method") == "noaux_tc" or text.flag("moe_router_enable_expert_bias")
-    return feed.FfnNames(router_bias="gate.e_score_correction_bias" if biased else None)
+    return feed.FfnNames(router_bias=parts.router_bias or ("gate.e_score_correction_bias" if biased else None))
 
 
-def _block(frame: Frame, i: int, mixer: Latent, ffn: Ffn, names: feed.FfnNames) -> Block:
+def _block(frame: Frame, i: int, mixer: Latent, ffn: Ffn, names: feed.FfnNames, parts: Parts) -> Block:
     path = f"{frame.root}layers.{i}"
     weights = [
         *norm(f"{path}.input_layernorm", frame.hidden, layer=i),
-        *latent.weights(f"{path}.self_attn", i, frame.hidden, mixer),
+        *latent.weights(f"{path}.self_attn", i, frame.hidden, mixer, parts.attn),
         *norm(f"{path}.post_attention_layernorm", frame.hidden, layer=i),
         *feed.weights(path, i, frame.hidden, ffn, names),
     ]
+    if parts.around:
+        weights += parts.around(path, i)
     return Block(layer=Layer(index=i, mixers=(mixer,), ffns=(ffn,)), weights=weights)
 
 
-def _prediction(frame: Frame, count: int, base: Latent, indexer: Indexer | None, ffns: Sequence[Ffn], names: feed.FfnNames) -> list[Block]:
-    extra = frame.text.opt_int(*MTP) or 0
-    if not extra:
-        return []
-    key = next(k for k in MTP if frame.text.raw.get(k) is not None)
-    frame.text.note(key, msg("{count} prediction layers for speculative decoding stand behind the model's own", count=extra))
+def _prediction(frame: Frame, count: int, mixer: Latent, ffn: Ffn, names: feed.FfnNames, parts: Parts) -> list[Block]:
+    extra = prediction_layers(frame.text)
     copies = frame.text.raw.get("model_type") in _COPIES
+    plain = replace(parts, around=None)
     blocks: list[Block] = []
     for i in range(count, count + extra):
-        block = _block(frame, i, latent.sparse(base, indexer), ffns[-1], names)
-        block.weights += joint(f"{frame.root}layers.{i}", i, frame.hidden, frame.vocab, copies=copies)
+        block = _block(frame, i, mixer, ffn, names, plain)
+        block.weights += joint(f"{frame.root}layers.{i}", i, frame.hidden, frame.vocab, copies=copies, last_norm=parts.last_norm)
         blocks.append(block)
     return blocks
 
 
-def joint(path: str, layer: int, hidden: int, vocab: int, *, copies: bool) -> list[Weight]:
+def prediction_layers(text: Fields, default: tuple[int, str] | None = None) -> int:
+    """How many prediction layers the config names, put into the evidence; `default` is a number and the class it comes from."""
+    extra = text.opt_int(*MTP)
+    if extra is None:
+        return text.int_or(*default, MTP[0]) if default else 0
+    if extra:
+        key = next(k for k in MTP if text.raw.get(k) is not None)
+        text.note(key, msg("{count} prediction layers for speculative decoding stand behind the model's own", count=extra))
+    return extra
+
+
+def joint(path: str, layer: int, hidden: int, vocab: int, *, copies: bool, last_norm: str = "shared_head.norm") -> list[Weight]:
     """What joins a prediction layer to the model: two norms, the projection of both inputs, the last norm, and copies of table and head where stored."""
     weights = [
         *norm(f"{path}.enorm", hidden, layer=layer),
         *norm(f"{path}.hnorm", hidden, layer=layer),
         *linear(f"{path}.eh_proj", "mtp", hidden, 2 * hidden, "replicated", layer=layer),
-        *norm(f"{path}.shared_head.norm", hidden, layer=layer),
+        *norm(f"{path}.{last_norm}", hidden, layer=layer),
     ]
     if copies:
         weights.append(Weight(path=f"{path}.embed_tokens", part="mtp", shape=(vocab, hidden), shard="vocab", linear=False, layer=layer))

@@ -21,8 +21,8 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     words = layer_words(text, own, count)
     row = latent.read_latent(text)
     delta = recurrent.read_kda(text, own) if own else None
-    gate = "g_proj" if text.flag("mla_use_output_gate") else None
-    if gate:
+    gate = latent.Names(gate="g_proj" if text.flag("mla_use_output_gate") else None)
+    if gate.gate:
         text.note("mla_use_output_gate", msg("latent layers have an output gate"))
     full_gate = bool(own and own.flag("use_full_rank_gate"))
     ffns = feed.plan(text, count)
@@ -55,12 +55,12 @@ def layer_words(text: Fields, own: Fields | None, count: int) -> list[str]:
     return words
 
 
-def _block(frame: Frame, i: int, word: str, row: Latent, delta: Recurrent | None, ffn: Ffn, gate: str | None, full_gate: bool) -> Block:
+def _block(frame: Frame, i: int, word: str, row: Latent, delta: Recurrent | None, ffn: Ffn, gate: latent.Names, full_gate: bool) -> Block:
     path, hidden = f"{frame.root}layers.{i}", frame.hidden
     mixer: Latent | Recurrent | UnknownMixer = UnknownMixer(name=word)
     own: list[Weight] = []
     if word == "full":
-        mixer, own = row, latent.weights(f"{path}.self_attn", i, hidden, row, gate=gate)
+        mixer, own = row, latent.weights(f"{path}.self_attn", i, hidden, row, gate)
     elif word == "kda" and delta is not None:
         mixer, own = delta, recurrent.kda_weights(f"{path}.self_attn", i, hidden, delta, full_gate=full_gate)
     names = feed.FfnNames(

@@ -4,6 +4,7 @@ Whether a layer's indexer stores keys of its own or reuses an earlier layer's pi
 `indexer_types`, `index_topk_pattern`, `index_topk_freq` + `index_skip_topk_offset`, `index_source_layer_ids`.
 """
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from serveright.families.blocks import linear, mla, norm
@@ -93,16 +94,31 @@ def sparse(latent: Latent, indexer: Indexer | None, *, owns: bool = True) -> Lat
     return replace(latent, kind=kind, indexer=replace(indexer, owns_keys=owns))
 
 
-def weights(path: str, layer: int, hidden: int, mixer: Latent, *, gate: str | None = None, gate_out: int | None = None) -> list[Weight]:
-    """The mixer's tensors under `path` (e.g. `model.layers.3.self_attn`). `gate`: name of an output gate, `gate_out` its width (all value columns unless given)."""
+class Names(Struct, frozen=True, kw_only=True):
+    """Module names of one dialect's latent attention. `gate`: an output gate of one number per value channel, or per head with `gate_per_head`."""
+
+    out: str = "o_proj"
+    gate: str | None = None
+    gate_per_head: bool = False
+    sink: str = "sinks"
+
+
+_PLAIN = Names()
+
+
+def weights(path: str, layer: int, hidden: int, mixer: Latent, names: Names = _PLAIN) -> list[Weight]:
+    """The mixer's tensors under `path` (e.g. `model.layers.3.self_attn`)."""
     heads = mixer.query_heads
     result = mla(
         path, layer, hidden, heads, q_lora=mixer.q_lora_rank, kv_lora=mixer.kv_lora_rank, nope=mixer.nope_dim, rope=mixer.rope_dim, v_dim=mixer.v_head_dim
     )
-    if gate:
-        result += linear(f"{path}.{gate}", "attention", gate_out or heads * mixer.v_head_dim, hidden, "q_heads", layer=layer, units=heads)
+    if names.out != "o_proj":
+        result[-1] = replace(result[-1], path=f"{path}.{names.out}")
+    if names.gate:
+        width = heads if names.gate_per_head else heads * mixer.v_head_dim
+        result += linear(f"{path}.{names.gate}", "attention", width, hidden, "q_heads", layer=layer, units=heads)
     if mixer.sinks:
-        result.append(Weight(path=f"{path}.sinks", part="attention", shape=(heads,), shard="q_heads", units=heads, linear=False, layer=layer))
+        result.append(Weight(path=f"{path}.{names.sink}", part="attention", shape=(heads,), shard="q_heads", units=heads, linear=False, layer=layer))
     if mixer.indexer and mixer.indexer.owns_keys:
         result += indexer_weights(f"{path}.indexer", layer, hidden, mixer.q_lora_rank or hidden, mixer.indexer)
     return result
