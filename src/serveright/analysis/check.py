@@ -5,7 +5,7 @@ from msgspec import Struct
 from serveright.analysis.alignment import alignment
 from serveright.analysis.gates import gate_reasons, worst
 from serveright.analysis.launch import Words
-from serveright.analysis.versions import key
+from serveright.analysis.versions import at_least, release
 from serveright.types.design import Check, Reason, VerdictName
 from serveright.types.engine import Sized
 from serveright.types.engine_table import EngineTable
@@ -28,7 +28,7 @@ class Minimum(Struct, frozen=True, kw_only=True):
     def engine(self) -> str | None:
         """The higher of registry and recipe."""
         known = [v for v in (self.registry, self.recipe) if v]
-        return max(known, key=key) if known else None
+        return max(known, key=release) if known else None
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -81,11 +81,11 @@ def check(question: Question) -> Check:
 def _registry(question: Question) -> list[tuple[VerdictName, Reason]]:
     name, table, oldest = question.shape.architecture, question.table, question.minimum.engine
     if any(architecture.name == name for architecture in table.architectures):
-        if oldest and key(question.version) < key(oldest):
+        if oldest and not at_least(question.version, oldest):
             text = msg("its publisher asks for {engine} {oldest} or later, and this is {version}", engine=table.engine, oldest=oldest, version=question.version)
             return [("degraded", Reason(code="version-below-recipe", text=text, source="recipe"))]
         return []
-    if question.minimum.registry and key(question.minimum.registry) > key(question.version):
+    if question.minimum.registry and not at_least(question.version, question.minimum.registry):
         text = msg(
             "{engine} {version} does not know {name}; {first} is the first that does",
             engine=table.engine,

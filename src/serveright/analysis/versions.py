@@ -18,3 +18,8 @@ def release(version: str) -> tuple[int, int, int, int, int]:
 def at_least(version: str, bound: str) -> bool:
     """Whether `version` is `bound` or newer."""
     return release(version) >= release(bound)
+
+
+def within(version: str, since: str | None, until: str | None) -> bool:
+    """`since` <= version < `until`, open where None."""
+    return (since is None or at_least(version, since)) and (until is None or not at_least(version, until))
