@@ -60,12 +60,12 @@ def promote(layers: Layers) -> Layers:
 
 
 def _promoted(spec: Spec, common: int) -> Spec:
-    kinds = {"window": "full", "chunked": "full", "window_latent": "latent"}
-    if spec.kind not in kinds:
+    if spec.kind not in ("window", "chunked", "window_latent"):
         return spec
     block = common or spec.block
     padded = max(spec.padded, spec.unpadded_page * block // spec.block) if spec.padded else 0
-    return replace(spec, kind="latent" if spec.kind == "window_latent" else "full", block=block, padded=padded, extra_retained=0)
+    latent = spec.kind == "window_latent"
+    return replace(spec, kind="latent" if latent else "full", role="latent" if latent else "kv", block=block, padded=padded, extra_retained=0)
 
 
 def _uniform(layers: Layers) -> bool:

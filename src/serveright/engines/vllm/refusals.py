@@ -1,0 +1,233 @@
+"""Everything vLLM says no to before it reserves memory, in its own words. Pure texts and the facts that trigger them."""
+
+from collections.abc import Iterator
+
+from serveright.engines.vllm import deepseek_v4
+from serveright.engines.vllm.backends import Rejected
+from serveright.engines.vllm.combinations import Ask, Device, flash_takes_fp8
+from serveright.engines.vllm.site import Site, attentions, latents, mixers
+from serveright.engines.vllm.words import engine_word, quantised
+from serveright.types.engine import Refusal, Settings
+from serveright.types.hardware import Gpu
+from serveright.types.model import ModelShape, UnknownMixer
+from serveright.types.text import msg
+from serveright.types.vllm import VllmBehaviour
+
+
+def before(shape: ModelShape, device: Device, behaviour: VllmBehaviour, settings: Settings) -> Iterator[Refusal]:
+    """Checks on flags and shape alone, in the engine's order."""
+    yield from _heads(shape, settings)
+    yield from _context_parallel(shape, settings)
+    yield from _cache_dtype(shape, behaviour, settings)
+    yield from _speculation(shape, settings)
+    unknown = sorted({m.name for m in mixers(shape) if isinstance(m, UnknownMixer)})
+    if unknown:
+        names = ", ".join(unknown)
+        yield Refusal(code="unknown_layer", text="", why=msg("layers of kind {names} are unknown here: their cache cannot be derived", names=names))
+    if device.sm and device.sm < 80 and engine_word(shape.dtype) == "bfloat16" and "dtype" not in settings.extra:
+        yield Refusal(
+            code="bf16_unsupported",
+            text=f"Bfloat16 is only supported on GPUs with compute capability of at least 8.0. Your {device.name} GPU has compute capability {device.version}.",
+            why=msg("the GPU has no bfloat16 arithmetic; --dtype half is the way out"),
+            source="v1/worker/gpu_worker.py check_if_supports_dtype",
+        )
+
+
+def _heads(shape: ModelShape, settings: Settings) -> Iterator[Refusal]:
+    tp = settings.parallel.tp
+    heads = max([*(m.query_heads for m in attentions(shape)), *(m.query_heads for m in latents(shape))], default=0)
+    if heads % tp:
+        yield Refusal(
+            code="heads_not_divisible",
+            text=f"Total number of attention heads ({heads}) must be divisible by tensor parallel size ({tp}).",
+            why=msg("{heads} query heads cannot be dealt to {tp} GPUs", heads=heads, tp=tp),
+            source="config/model.py verify_with_parallel_config",
+        )
+
+
+def _context_parallel(shape: ModelShape, settings: Settings) -> Iterator[Refusal]:
+    tp, dcp = settings.parallel.tp, settings.parallel.dcp
+    if dcp <= 1:
+        return
+    if tp % dcp:
+        yield Refusal(
+            code="dcp_not_divisor",
+            text=f"tp_size={tp} must be divisible by dcp_size={dcp}.",
+            why=msg("decode context parallelism reuses the tensor-parallel GPUs"),
+            source="config/parallel.py",
+        )
+    if not latents(shape):
+        yield from _grouped_context_parallel(shape, tp, dcp)
+    if any(m.kind in ("sliding", "chunked") for m in attentions(shape)) or any(m.window_tokens for m in latents(shape)):
+        yield Refusal(
+            code="dcp_window",
+            text="DCP not support sliding window.",
+            why=msg("windowed layers cannot be dealt out by decode context parallelism"),
+            source="v1/kv_cache_interface.py SlidingWindowSpec",
+        )
+
+
+def _grouped_context_parallel(shape: ModelShape, tp: int, dcp: int) -> Iterator[Refusal]:
+    kv = max((m.kv_heads for m in attentions(shape)), default=0)
+    heads = max((m.query_heads for m in attentions(shape)), default=0)
+    if not kv:
+        return
+    where = "config/model.py verify_with_parallel_config"
+    if tp <= kv:
+        text = (
+            f"Decode context parallelism for GQA/MQA requires `--tensor-parallel-size` ({tp}) to be greater than the model's total number of KV heads ({kv}). "
+            "Increase `--tensor-parallel-size` or set `--decode-context-parallel-size 1`."
+        )
+        yield Refusal(code="dcp_needs_replicas", text=text, why=msg("without replicated KV heads there is nothing to share out"), source=where)
+        return
+    if dcp > tp // kv:
+        text = (
+            f"`--decode-context-parallel-size` ({dcp}) exceeds the maximum supported value ({tp // kv}) for "
+            f"`--tensor-parallel-size` ({tp}) and {kv} model KV heads."
+        )
+        yield Refusal(code="dcp_too_large", text=text, why=msg("each KV head has only {copies} copies", copies=tp // kv), source=where)
+        return
+    if (heads // kv) % dcp:
+        text = f"The model's number of query heads per KV head ({heads // kv}) must be divisible by `--decode-context-parallel-size` ({dcp}) for GQA/MQA."
+        yield Refusal(code="dcp_head_groups", text=text, why=msg("query heads per KV head must be shared out evenly"), source=where)
+
+
+def _cache_dtype(shape: ModelShape, behaviour: VllmBehaviour, settings: Settings) -> Iterator[Refusal]:
+    word, model = engine_word(settings.kv_dtype or "auto"), engine_word(settings.extra.get("dtype", shape.dtype))
+    if word not in behaviour.kv_dtypes:
+        known = ", ".join(behaviour.kv_dtypes)
+        text = f"argument --kv-cache-dtype: invalid choice: {word!r}"
+        yield Refusal(code="kv_dtype_unknown", text=text, why=msg("this version knows {known}", known=known), source="config/cache.py CacheDType")
+    elif word in ("float16", "bfloat16") and word != model:
+        allowed = f"`auto` or `{model}`" if model in ("float16", "bfloat16") else "`auto`"
+        yield Refusal(
+            code="kv_dtype_mismatch",
+            text=f'kv_cache_dtype="{word}" is incompatible with dtype="{model}". Please set `--kv-cache-dtype` to {allowed}.',
+            why=msg("an unquantised cache must have the model's own number type"),
+            source="config/vllm.py _reject_mismatched_float_kv_cache",
+        )
+
+
+def _speculation(shape: ModelShape, settings: Settings) -> Iterator[Refusal]:
+    from serveright.engines.vllm.plan import MTP_METHODS
+
+    tokens = settings.speculative_tokens
+    if settings.speculative_method not in MTP_METHODS or tokens < 1:
+        return
+    depth = shape.mtp_layers
+    if depth == 0:
+        yield Refusal(
+            code="no_prediction_layer",
+            text="ZeroDivisionError: integer modulo by zero",
+            why=msg("the model has no prediction layer, its config's count is 0: multi-token prediction cannot start"),
+            source="config/speculative.py __post_init__",
+        )
+    elif tokens > depth and tokens % depth:
+        yield Refusal(
+            code="speculative_tokens",
+            text=f"num_speculative_tokens:{tokens} must be divisible by n_predict={depth}",
+            why=msg("{depth} prediction layers are reused in whole rounds", depth=depth),
+            source="config/speculative.py __post_init__",
+        )
+
+
+def no_backend(site: Site, ask: Ask, rejected: tuple[Rejected, ...]) -> Refusal:
+    """No attention backend admits the layer; the engine lists every reason."""
+    if site.backend and len(rejected) == 1:
+        reasons = list(rejected[0].reasons)
+        text = f"Selected backend AttentionBackendEnum.{site.backend} is not valid for this configuration. Reason: {reasons}"
+    else:
+        tried = ", ".join(f"{r.name}: [{', '.join(r.reasons)}]" for r in rejected)
+        text = f"No valid attention backend found for cuda with {_selector(ask)}. Reasons: {{{tried}}}."
+    return Refusal(
+        code="no_attention_backend",
+        text=text,
+        why=msg("no attention kernel of this version serves the model on {gpu} with this cache", gpu=site.device.name),
+        source="platforms/cuda.py get_attn_backend_cls",
+    )
+
+
+def _selector(ask: Ask) -> str:
+    fields = (
+        f"head_size={ask.head_size}",
+        f"dtype=torch.{ask.dtype}",
+        f"kv_cache_dtype={ask.kv_dtype}",
+        f"block_size={ask.block or None}",
+        f"use_mla={ask.kind != 'dense'}",
+        f"has_sink={ask.sinks}",
+        f"use_sparse={ask.kind == 'sparse_latent'}",
+        f"use_mm_prefix={ask.mm_prefix}",
+        "use_per_head_quant_scales=False",
+        "attn_type=AttentionType.DECODER",
+        f"has_sliding_window={ask.sliding}",
+        "use_non_causal=False",
+        "use_batch_invariant=False",
+        "use_kv_connector=False",
+        "use_adaptive_verification=False",
+        "use_pcp=False",
+        f"use_dcp={ask.dcp}",
+        "use_rswa=False",
+    )
+    return f"AttentionSelectorConfig({', '.join(fields)})"
+
+
+def kernel(backend: str, site: Site, ask: Ask, gpu: Gpu) -> Refusal | None:
+    """What a chosen backend's own constructor refuses."""
+    triton = {"TRITON_ATTN": "Triton attention backend", "TRITON_ATTN_DIFFKV": "Triton attention backend", "TRITON_MLA": "Triton MLA backend"}.get(backend)
+    if triton and ask.kv_dtype.startswith("fp8") and site.device.sm < 89:
+        instead = "float16" if site.device.sm < 80 else "bfloat16"
+        text = (
+            f"FP8 KV cache is not supported by the {triton} on {gpu.name} (compute capability {site.device.version}); "
+            f"native FP8 (fp8e4nv) requires SM89+. Re-run with --kv-cache-dtype {instead}."
+        )
+        return Refusal(
+            code="fp8_cache_unsupported", text=text, why=msg("the only kernel that serves this model here cannot read fp8"), source="v1/attention/backends"
+        )
+    if backend == "FLASH_ATTN_DIFFKV" and quantised(ask.kv_dtype) and not flash_takes_fp8(_square(ask), site.device):
+        text = f"FlashAttention does not support {ask.kv_dtype} kv-cache on this device."
+        return Refusal(
+            code="fp8_cache_unsupported",
+            text=text,
+            why=msg("FlashAttention has no fp8 cache for these head sizes here"),
+            source="v1/attention/backends/flash_attn.py",
+        )
+    return None
+
+
+def _square(ask: Ask) -> Ask:
+    from msgspec.structs import replace
+
+    return replace(ask, head_size_v=ask.head_size)
+
+
+def v4_dtype(word: str) -> Refusal:
+    """DeepSeek-V4's packed rows take fp8 only."""
+    return Refusal(
+        code="v4_cache_dtype",
+        text=(
+            f"DeepseekV4 fp8_ds_mla layout only supports fp8 kv-cache, got {word}. "
+            "Please set `--kv-cache-dtype fp8` or select a backend that supports bfloat16 KV cache."
+        ),
+        why=msg("this model's cache rows are packed fp8 records"),
+        source="models/deepseek_v4/attention.py _resolve_dsv4_kv_cache_dtype",
+    )
+
+
+def v4_backend(site: Site) -> Refusal | None:
+    """The generic sparse backends are not V4's."""
+    if site.backend not in deepseek_v4.FORBIDDEN:
+        return None
+    text = f"{site.backend} is not a DeepSeek V4 attention backend. Use FLASHINFER_MLA_SPARSE_DSV4 for DeepSeek V4 FlashInfer sparse MLA."
+    return Refusal(
+        code="v4_backend", text=text, why=msg("DeepSeek-V4 has attention classes of its own"), source="models/deepseek_v4/nvidia/model.py _select_dsv4_attn_cls"
+    )
+
+
+def no_common_block(text: str) -> Refusal:
+    """Backends of one model that share no block size."""
+    return Refusal(code="no_common_block", text=text, why=msg("the model's attention kernels need different blocks"), source="platforms/interface.py")
+
+
+def cannot_group(text: str) -> Refusal:
+    """Pages that can neither be made equal nor padded."""
+    return Refusal(code="pages_unequal", text=text, why=msg("caches of unequal pages cannot share one pool"), source="v1/core/kv_cache_planning.py")
