@@ -12,15 +12,20 @@ class Flag(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One command-line flag. `name` is the canonical long form with its dashes; `negative` its `--no-` twin where one exists.
 
     `switch`: takes no value. `repeatable`: takes several values (nargs). `default` None where it could not be read as a literal.
+    `open_choices`: `choices` are the names known to the engine, others may be registered. `any_case`: the engine folds the case of a value.
     """
 
     name: str
     aliases: tuple[str, ...] = ()
     negative: str | None = None
+    negatives: tuple[str, ...] = ()
+    """Further spellings that mean the opposite (`--disable-x` of `--enable-x`)."""
     type: FlagType = "str"
     switch: bool = False
     repeatable: bool = False
     choices: tuple[str, ...] = ()
+    open_choices: bool = False
+    any_case: bool = False
     default: str | int | float | bool | None = None
     deprecated: str | None = None
     """The engine's own words on what replaces it."""
@@ -76,3 +81,68 @@ class EngineTable(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Package name -> version specifier from the wheel's metadata (transformers, torch, flashinfer, ...)."""
     python: str = ""
     source: str = ""
+
+
+class Span(Struct, frozen=True, array_like=True):
+    """First and last version that knew a name, as positions in `EngineIndex.versions`."""
+
+    first: int
+    last: int
+
+
+class Successor(Struct, frozen=True, kw_only=True):
+    """What took a flag's place. `text`: the engine's own deprecation words, `version` the last release that said them."""
+
+    to: str
+    text: str
+    version: str
+
+
+class EngineIndex(Struct, frozen=True, kw_only=True):
+    """What minimum versions are read from without opening every table. `versions` oldest first; `spans`: kind -> name -> Span."""
+
+    engine: EngineName
+    versions: tuple[str, ...]
+    released: tuple[str, ...]
+    spans: dict[str, dict[str, Span]]
+    successors: dict[str, Successor] = {}
+
+
+Area = Literal[
+    "flag",
+    "architecture",
+    "tool_parser",
+    "reasoning_parser",
+    "quantization",
+    "backend",
+    "kv_dtype",
+    "speculative_method",
+    "environment",
+    "all2all_backend",
+    "requires",
+]
+ChangeKind = Literal["removed", "renamed", "added", "default", "choices", "deprecated"]
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """One difference between two versions. `to` where a removed flag was renamed; `before` and `after` of a default, a requirement or of choices."""
+
+    area: Area
+    kind: ChangeKind
+    name: str
+    to: str | None = None
+    before: str | int | float | bool | None = None
+    after: str | int | float | bool | None = None
+    lost: tuple[str, ...] = ()
+    gained: tuple[str, ...] = ()
+    note: str = ""
+    """The engine's own words."""
+
+
+class TableDiff(Struct, frozen=True, kw_only=True):
+    """What an upgrade (or downgrade) changes, by area and kind."""
+
+    engine: EngineName
+    older: str
+    newer: str
+    changes: tuple[Change, ...]

@@ -1,0 +1,5 @@
+"""placeholder"""
+
+
+def report(a, b):
+    return 0
