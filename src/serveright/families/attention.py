@@ -51,7 +51,8 @@ class Defaults(Struct, frozen=True, kw_only=True):
     window: int | None = None
     chunk: int | None = None
     full_every: int | None = None
-    """Every n-th layer is full, the others slide."""
+    """Every n-th layer is full, the others `other`."""
+    other: Literal["sliding", "chunked"] = "sliding"
     window_all: bool = False
     """A bare `sliding_window` makes every layer slide (Mistral); otherwise a window needs a pattern or `use_sliding_window`."""
 
@@ -111,7 +112,13 @@ def _scalar(fields: Fields, layers: int | None, *keys: str) -> int | None:
 
 
 def _variant(fields: Fields, base: Heads, prefixes: tuple[str, ...]) -> Heads:
-    """Heads of sliding or of global layers where prefixed fields (swa_, local_, global_) give them."""
+    """Heads of sliding or of global layers where prefixed fields (swa_, local_, global_) or an object for the other layers (Step) give them."""
+    other = fields.child("attention_other_setting") if prefixes == SLIDING_PREFIXES else None
+    if other is not None:
+        fields.note("attention_other_setting", msg("window layers have heads of their own"), "…")
+        dim = other.opt_int(*HEAD_DIM, minimum=1) or base.dim
+        other.ignore("attention_type")
+        return Heads(other.opt_int(*QUERY, minimum=1) or base.query, other.opt_int(*KV, minimum=1) or base.kv, dim, dim if dim != base.dim else base.v_dim)
     dim = _first_int(fields, HEAD_DIM, prefixes)
     v_dim = _first_int(fields, V_DIM, prefixes)
     return Heads(
@@ -127,10 +134,11 @@ def kinds(fields: Fields, count: int, defaults: Defaults) -> list[str]:
     for reader in (_listed, _numbered, _periodic):
         found = reader(fields, count)
         if found is not None:
-            return found
+            return _windows_off(fields, found)
     if defaults.full_every:
-        fields.assume("layer_types", f"full every {defaults.full_every}", defaults.source)
-        return _every(count, defaults.full_every)
+        if defaults.full_every > 1:
+            fields.assume("layer_types", f"1 full in every {defaults.full_every}", defaults.source)
+        return _every(count, defaults.full_every, defaults.other)
     window = fields.raw.get("sliding_window")
     fields.ignore("use_sliding_window")
     if "use_sliding_window" in fields.raw:
@@ -146,6 +154,15 @@ def kinds(fields: Fields, count: int, defaults: Defaults) -> list[str]:
             return [FULL] * count
         return [SLIDING] * count
     return [FULL] * count
+
+
+def _windows_off(fields: Fields, words: list[str]) -> list[str]:
+    """`use_sliding_window` false makes windowed layers full."""
+    fields.ignore("use_sliding_window")
+    if fields.raw.get("use_sliding_window") is not False or SLIDING not in words:
+        return words
+    fields.note("use_sliding_window", msg("windows are off: every layer is full"))
+    return [FULL if word == SLIDING else word for word in words]
 
 
 def _listed(fields: Fields, count: int) -> list[str] | None:
@@ -173,6 +190,14 @@ def _numbered(fields: Fields, count: int) -> list[str] | None:
         marks = per_layer(fields, count, "hybrid_layer_pattern") or []
         fields.note("hybrid_layer_pattern", msg("1 slides, 0 is full: {sliding} of {count} layers slide", sliding=sum(map(bool, marks)), count=count), marks)
         return [SLIDING if mark else FULL for mark in marks]
+    if isinstance(fields.raw.get("no_rope_layers"), list) and fields.raw["no_rope_layers"] and fields.raw.get("attention_chunk_size") is not None:
+        marks = per_layer(fields, count, "no_rope_layers") or []
+        fields.note(
+            "no_rope_layers",
+            msg("layers without positions (0) are full, the others chunked: {full} of {count} are full", full=marks.count(0), count=count),
+            marks,
+        )
+        return [CHUNKED if mark else FULL for mark in marks]
     windows = fields.raw.get("sliding_window")
     if isinstance(windows, list):
         fields.items("sliding_window", length=count)
@@ -180,8 +205,8 @@ def _numbered(fields: Fields, count: int) -> list[str] | None:
     return None
 
 
-def _every(count: int, period: int) -> list[str]:
-    return [FULL if (index + 1) % period == 0 else SLIDING for index in range(count)]
+def _every(count: int, period: int, other: str = SLIDING) -> list[str]:
+    return [FULL if (index + 1) % period == 0 else other for index in range(count)]
 
 
 def _periodic(fields: Fields, count: int) -> list[str] | None:

@@ -7,11 +7,30 @@ from serveright.families.fields import Fields
 from serveright.types.model import Ffn, Weight
 from serveright.types.text import msg
 
-EXPERTS = ("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts", "num_moe_experts")
-TOP_K = ("num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_top_k", "top_k_experts", "experts_per_token")
-WIDTH = ("moe_intermediate_size", "expert_ffn_hidden_size", "moe_ffn_hidden_size", "expert_intermediate_size")
-SHARED_COUNT = ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts")
-SHARED_WIDTH = ("moe_shared_expert_intermediate_size", "shared_expert_intermediate_size", "shared_intermediate_size")
+EXPERTS = ("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts", "num_moe_experts", "num_routed_experts", "n_experts")
+TOP_K = (
+    "num_experts_per_tok",
+    "num_experts_per_token",
+    "moe_topk",
+    "moe_top_k",
+    "top_k_experts",
+    "experts_per_token",
+    "moe_k",
+    "num_selected_experts",
+    "router_topk",
+    "experts_top_k",
+)
+WIDTH = (
+    "moe_intermediate_size",
+    "expert_ffn_hidden_size",
+    "moe_ffn_hidden_size",
+    "expert_intermediate_size",
+    "expert_hidden_dim",
+    "moe_hidden_dim",
+    "expert_dim",
+)
+SHARED_COUNT = ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts", "num_shared_expert", "n_shared_expert")
+SHARED_WIDTH = ("moe_shared_expert_intermediate_size", "shared_expert_intermediate_size", "shared_intermediate_size", "share_expert_dim", "shared_expert_dim")
 LATENT = ("moe_latent_size", "routed_expert_hidden_size")
 GROUPS = ("n_group", "num_expert_group", "n_expert_groups")
 DENSE_WIDTH = ("intermediate_size", "ffn_hidden_size", "dense_intermediate_size")
@@ -99,26 +118,39 @@ def read_moe(f: Fields, *, width_keys: tuple[str, ...] = WIDTH, gated: bool = Tr
 
 
 def sparse_layers(f: Fields, count: int) -> tuple[bool, ...]:
-    """Which of `count` layers hold experts, by any of the spellings: a list of types, a frequency, leading dense layers, named dense layers, period and offset."""
-    f.ignore("moe_layer_freq", "first_k_dense_replace", "mlp_only_layers", "decoder_sparse_step")
-    types = f.items("mlp_layer_types")
-    if types is not None:
-        kinds = [str(t) for t in types]
-        if len(kinds) >= count:
-            return tuple(kind not in ("dense", "mlp") for kind in kinds[:count])
-        f.unknown("mlp_layer_types", msg("{given} entries for {count} layers", given=len(kinds), count=count))
-    if isinstance(f.raw.get("moe_layer_freq"), list):
-        flags = f.items("moe_layer_freq") or []
-        if len(flags) >= count:
-            return tuple(bool(flag) for flag in flags[:count])
-        f.unknown("moe_layer_freq", msg("{given} entries for {count} layers", given=len(flags), count=count))
-        return (True,) * count
+    """Which of `count` layers hold experts, by any of the spellings: a list of types or flags, named layers, a frequency, leading dense layers, period and offset."""
+    listed = _listed(f, count)
+    if listed is not None:
+        return listed
     every = f.opt_int("moe_layer_freq", "moe_every_n_layers") or 1
     first = f.opt_int("first_k_dense_replace", "num_dense_layers", "moe_layer_start_index", "dense_mlp_idx") or 0
-    step = f.opt_int("decoder_sparse_step") or 1
+    last = f.opt_int("moe_layer_end_index")
+    step = f.opt_int("decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_interval") or 1
     dense = set(f.ints("mlp_only_layers") or ())
     period, offset = f.opt_int("expert_layer_period") or 1, f.opt_int("expert_layer_offset") or 0
-    return tuple(i >= first and i % every == 0 and (i + 1) % step == 0 and i not in dense and i % period == offset % period for i in range(count))
+    end = count - 1 if last is None else last
+    return tuple(first <= i <= end and i % every == 0 and (i + 1) % step == 0 and i not in dense and i % period == offset % period for i in range(count))
+
+
+def _listed(f: Fields, count: int) -> tuple[bool, ...] | None:
+    """Layers with experts where the config lists them: a type or flag a layer, or the layers' numbers."""
+    for key in ("mlp_layer_types", "moe_layer_freq", "is_moe_layer"):
+        if isinstance(f.raw.get(key), list):
+            marks = f.items(key) or []
+            f.ignore("moe_layer_freq", "first_k_dense_replace", "mlp_only_layers", "decoder_sparse_step")
+            if len(marks) >= count:
+                return tuple(mark not in ("dense", "mlp", 0, False) for mark in marks[:count])
+            f.unknown(key, msg("{given} entries for {count} layers", given=len(marks), count=count))
+            return (True,) * count
+    named = f.raw.get("moe_layers_enum")
+    if isinstance(named, str):
+        numbers = {int(word) for word in (part.strip() for part in named.split(",")) if word.isdigit() and len(word) < 6}
+        f.note("moe_layers_enum", msg("{count} layers hold experts", count=len(numbers)))
+        return tuple(i in numbers for i in range(count))
+    if isinstance(f.raw.get("moe_layers"), list):
+        numbers = set(f.ints("moe_layers") or ())
+        return tuple(i in numbers for i in range(count))
+    return None
 
 
 def plan(
@@ -130,6 +162,9 @@ def plan(
     gated: bool = True,
 ) -> tuple[Ffn, ...]:
     """The FFN of every layer. Raises InputError where a dense layer's width is missing."""
+    lists = [key for key in (*EXPERTS, *TOP_K, *SHARED_COUNT, *WIDTH, *SHARED_WIDTH) if isinstance(f.raw.get(key), list)]
+    if lists:
+        return _by_layer(f, count, lists, dense_keys=dense_keys, width_keys=width_keys, gated=gated)
     moe = read_moe(f, width_keys=width_keys, gated=gated)
     sparse = sparse_layers(f, count) if moe else (False,) * count
     result: list[Ffn] = []
@@ -141,6 +176,18 @@ def plan(
             result.append(Ffn(kind="dense", intermediate=f.integer(*dense_keys) if width is None else width, gated=gated))
     if moe and all(sparse):
         f.ignore(*dense_keys)
+    return tuple(result)
+
+
+def _by_layer(f: Fields, count: int, lists: list[str], *, dense_keys: tuple[str, ...], width_keys: tuple[str, ...], gated: bool) -> tuple[Ffn, ...]:
+    """The same where experts, width or top-k are lists with one entry a layer."""
+    columns = {key: f.items(key, length=count) or [] for key in lists}
+    result: list[Ffn] = []
+    for i in range(count):
+        one = Fields({**f.raw, **{key: values[i] for key, values in columns.items()}}, f.path)
+        result.append(plan(one, count, dense_keys=dense_keys, width_keys=width_keys, gated=gated)[i])
+        if i == 0:
+            f.adopt(one)
     return tuple(result)
 
 

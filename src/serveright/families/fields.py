@@ -102,11 +102,22 @@ class Fields:
         self._used.add(key)
         self.evidence.append(Evidence(self.at(key), default, msg("absent; the class default of {source} applies", source=source), "class-default"))
 
+    def number(self, *keys: str) -> float:
+        """A required positive number."""
+        key, value = self._find(keys)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _LIMIT:
+            raise InputError(msg("config.json: {key} is {value}, not a positive number", key=self.at(key), value=repr(value)[:80]))
+        return float(value)
+
     def default(self, key: str, value: object, source: str) -> None:
         """Let a class default stand in for an absent key, recorded as such."""
         if self.raw.get(key) is None:
             self.raw = {**self.raw, key: value}
             self.assume(key, value, source)
+
+    def substitute(self, key: str, value: object) -> None:
+        """Read on with another value under this key; the caller has noted why."""
+        self.raw = {**self.raw, key: value}
 
     def without(self, key: str) -> None:
         """The class ignores this key: read on as if it were absent."""
@@ -166,6 +177,12 @@ class Fields:
             raise InputError(msg("config.json: {key} is {value}, not an object", key=self.at(key), value=repr(value)[:80]))
         self._children[key] = Fields(cast("dict[str, Any]", value), self.at(key), self)
         return self._children[key]
+
+    def adopt(self, other: "Fields") -> None:
+        """Take over what was read through another view of the same object."""
+        self._used |= other._used
+        self.evidence += other.evidence
+        self.unknowns += other.unknowns
 
     def unread(self) -> Iterator[Unknown]:
         """Fields nobody read whose names suggest that they could change the cache or the weights."""

@@ -8,7 +8,7 @@ from serveright.types.model import ModelShape
 from serveright.types.source import ModelFiles
 
 ARCHITECTURES = frozenset({"GptOssForCausalLM"})
-_STYLE = Style(
+STYLE = Style(
     dialect="gpt_oss",
     defaults=Defaults(source="transformers 5.24 GptOssConfig", window=128, kv_heads=8, head_dim=64),
     qkv_bias=True,
@@ -21,4 +21,4 @@ _STYLE = Style(
 
 def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     """See the package."""
-    return build(fields, files, _STYLE)
+    return build(fields, files, STYLE)

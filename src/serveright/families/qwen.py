@@ -1,4 +1,4 @@
-"""Qwen2 and Qwen3, dense and MoE: QKV biases in the former, a norm per head on q and k in the latter."""
+"""Qwen2 and Qwen3, dense and MoE, and Mellum: QKV biases in the former, a norm per head on q and k in the latter."""
 
 from msgspec.structs import replace
 
@@ -11,7 +11,7 @@ from serveright.types.model import ModelShape
 from serveright.types.source import ModelFiles
 
 _QWEN2 = {"Qwen2ForCausalLM", "Qwen2MoeForCausalLM"}
-_QWEN3 = {"Qwen3ForCausalLM", "Qwen3MoeForCausalLM"}
+_QWEN3 = {"Qwen3ForCausalLM", "Qwen3MoeForCausalLM", "MellumForCausalLM"}
 ARCHITECTURES = frozenset(_QWEN2 | _QWEN3)
 SHARED = FfnNames(shared="shared_expert", shared_gate="shared_expert_gate")
 _DEFAULTS = Defaults(source="transformers 5.24 Qwen3Config", head_dim=128)

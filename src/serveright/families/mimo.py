@@ -1,0 +1,58 @@
+"""MiMo 7B (Qwen2 with a prediction layer) and MiMo V2: K and V of different widths, window layers with heads and sinks of their own, one dense layer in front."""
+
+from functools import partial
+
+from msgspec.structs import replace
+
+from serveright.families import qwen, towers
+from serveright.families.attention import Defaults
+from serveright.families.decoder import Style, build
+from serveright.families.ffn import FfnNames
+from serveright.families.fields import Fields
+from serveright.families.frame import Block, Frame, text_of
+from serveright.families.predictors import Predictor, predict
+from serveright.types.model import ModelShape
+from serveright.types.source import ModelFiles
+from serveright.types.text import msg
+
+_V2 = {"MiMoV2FlashForCausalLM", "MiMoV2ForCausalLM", "MiMoV2OmniForCausalLM"}
+ARCHITECTURES = frozenset(_V2 | {"MiMoForCausalLM"})
+_STYLE = Style(
+    dialect="mimo",
+    defaults=Defaults(source="vLLM 0.33.0 MiMoV2FlashForCausalLM"),
+    nested_root="model.",
+    names=FfnNames(router_bias="gate.e_score_correction_bias"),
+    sink_name="attention_sink_bias",
+)
+_MTP7 = Predictor(path="model.mtp_layers.{i}", join="input_proj", norms=("token_layernorm", "hidden_layernorm", "final_layernorm"))
+_MTP2 = Predictor(path="model.mtp.layers.{i}", norms=("enorm", "hnorm", "final_layernorm"), mixer="sliding", ffn="dense")
+_STORED = 3
+"""Prediction layers every published V2 checkpoint holds, though no config names them."""
+
+
+def shape(fields: Fields, files: ModelFiles) -> ModelShape:
+    """See the package."""
+    text = text_of(fields)
+    if files.config["architectures"][0] == "MiMoForCausalLM":
+        style = replace(qwen.qwen2(text), dialect="mimo")
+        return build(fields, files, style, mtp=partial(_predict, style, _MTP7, None))
+    sinks = {kind for kind, key in (("sliding", "add_swa_attention_sink_bias"), ("full", "add_full_attention_sink_bias")) if text.flag(key)}
+    fused = text.text("attention_projection_layout") == "fused_qkv"
+    bias = text.flag("attention_bias")
+    style = replace(_STYLE, sinks=frozenset(sinks), fused_qkv="qkv_proj" if fused else None, qkv_bias=bias)
+    text.ignore("attention_chunk_size", "hybrid_block_size", "sliding_window_size", "swa_rope_theta", "attention_value_scale")
+    found = build(fields, files, style, mtp=partial(_predict, style, _MTP2, _STORED))
+    modalities = [word for key, words in (("vision_config", ("image", "video")), ("audio_config", ("audio",))) if fields.has(key) for word in words]
+    for key in ("vision_config", "audio_config"):
+        if isinstance(fields.raw.get(key), dict):
+            towers.unread(fields, key)
+            fields.unknown(key, msg("this encoder's weights cannot be derived from its config; they are not counted"))
+    return replace(found, modalities=("text", *modalities))
+
+
+def _predict(style: Style, plan: Predictor, stored: int | None, frame: Frame, layers: list[Block]) -> list[Block]:
+    text = frame.text
+    if stored is not None and not text.has("num_nextn_predict_layers"):
+        text.assume("num_nextn_predict_layers", stored, "vLLM 0.33.0 mimo_v2_mtp")
+        return predict(frame, style, layers, plan, stored)
+    return predict(frame, style, layers, plan)
