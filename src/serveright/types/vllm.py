@@ -110,6 +110,10 @@ class VllmBehaviour(Struct, frozen=True, kw_only=True):
     """Tokens between states that the delta-rule prefill kernel can export; 0: it exports none."""
     model_backends: dict[str, str]
     """Architecture -> backend family its own layers use instead of the selector (`deepseek_v4`, `minimax_m3`)."""
+    mixed_heads_flash: bool
+    """Models whose layers have unequal head sizes may use FlashAttention 4 (else TRITON_ATTN)."""
+    prefix_item_tokens: dict[str, int]
+    """Architecture -> tokens of its largest image or video, which must fit one step because image tokens see each other."""
     kv_dtypes: tuple[str, ...]
     mtp_depth: dict[str, int]
     """Architecture -> prediction layers the engine builds whatever the config says."""

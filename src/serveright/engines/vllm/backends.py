@@ -98,7 +98,7 @@ class Blocks(Struct, frozen=True):
     @property
     def smallest(self) -> int:
         """The least block a kernel takes."""
-        return min([*self.exact, *([self.multiple] if self.multiple else [])], default=1)
+        return min(self.sizes) if self.sizes else 1
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -41,7 +41,7 @@ def cache_word(site: Site) -> str | None:
 
 def readers(site: Site, m: Latent) -> list[tuple[str, Blocks, tuple[str, ...]]]:
     """Backends of one layer with their kernel blocks and memory orders."""
-    found = [("DEEPSEEK_SPARSE_SWA", Blocks((), 32), ())]
+    found: list[tuple[str, Blocks, tuple[str, ...]]] = [("DEEPSEEK_SPARSE_SWA", Blocks((), 32), ())]
     if m.compress_ratio and m.compress_ratio > 1:
         found += [(backend(site), Blocks((256,)), ()), ("CompressorBackend", Blocks((), 1), ())]
     if m.indexer:

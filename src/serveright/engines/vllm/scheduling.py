@@ -29,8 +29,10 @@ def schedule(shape: ModelShape, gpu: Gpu, behaviour: VllmBehaviour, settings: Se
     batched_experts = settings.parallel.dp > 1 and settings.all2all_backend in BATCHED_EXPERT_BACKENDS
     budget = settings.token_budget or (BATCHED_EXPERT_BUDGET if batched_experts else tier.token_budget)
     seqs = settings.max_num_seqs or tier.max_num_seqs
-    if settings.token_budget is None and context:
-        budget = min(seqs * context, budget)
+    if settings.token_budget is None:
+        item = behaviour.prefix_item_tokens.get(shape.architecture, 0)
+        budget = max(budget, item) if shape.image_prefix and not settings.language_only else budget
+        budget = min(seqs * context, budget) if context else budget
     if settings.max_num_seqs is None:
         seqs = min(seqs, budget)
     overlapped = _async(behaviour, settings)

@@ -97,7 +97,7 @@ def hook_flash(shape: ModelShape, behaviour: VllmBehaviour, device: Device, cach
     """(FlashAttention version, backend) that the hook for unequal head sizes sets; (0, what was forced) where it sets none."""
     if not mixed_heads(shape, behaviour):
         return 0, backend
-    if has_fa4(device) and model_head_size(shape) <= 512:
+    if behaviour.mixed_heads_flash and has_fa4(device) and model_head_size(shape) <= 512:
         per_layer = device.major == 9 and cache_dtype.startswith("fp8")
         return (0 if per_layer or backend not in ("", "FLASH_ATTN") else 4), backend
     return 0, backend or "TRITON_ATTN"
