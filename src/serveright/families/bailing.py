@@ -65,7 +65,9 @@ def _read(frame: Frame) -> _Plan:
     has_conv = any(text.raw.get(key) is not None for key in recurrent.CONV)
     line = recurrent.read_kda(text) if has_conv else recurrent.read_lightning(text)
     kind = text.text("gated_attention_proj_granularity_type")
-    text.ignore("num_kv_heads_for_linear_attn", "linear_silu", "use_linear_silu", "linear_rope", "linear_backend", "group_norm_size", "head_dim", "kda_safe_gate")
+    text.ignore(
+        "num_kv_heads_for_linear_attn", "linear_silu", "use_linear_silu", "linear_rope", "linear_backend", "group_norm_size", "head_dim", "kda_safe_gate"
+    )
     text.ignore("kda_lower_bound", "expert_swiglu_limit_list", "share_expert_swiglu_limit_list", "value_norm", "max_window_layers", "seq_aux")
     biased = text.flag("moe_router_enable_expert_bias")
     return _Plan(

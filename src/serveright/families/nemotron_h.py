@@ -60,10 +60,17 @@ class _Reader:
         self.frame, text = frame, frame.text
         self.dense_widths = text.ints("intermediate_size") if isinstance(text.raw.get("intermediate_size"), list) else None
         self.mamba = recurrent.read_mamba2(text, frame.hidden) if "mamba" in words else None
-        heads = attention.base_heads(text, frame.hidden, attention.Defaults(source="transformers 5.12 NemotronHConfig", head_dim=128)) if "attention" in words else None
+        heads = (
+            attention.base_heads(text, frame.hidden, attention.Defaults(source="transformers 5.12 NemotronHConfig", head_dim=128))
+            if "attention" in words
+            else None
+        )
         self.full = Attention(kind="full", query_heads=heads.query, kv_heads=heads.kv, head_dim=heads.dim, v_head_dim=heads.v_dim) if heads else None
         if heads:
-            text.note("num_key_value_heads", msg("the attention layers keep K and V rows for {kv} heads; {query} query heads share them", kv=heads.kv, query=heads.query))
+            text.note(
+                "num_key_value_heads",
+                msg("the attention layers keep K and V rows for {kv} heads; {query} query heads share them", kv=heads.kv, query=heads.query),
+            )
         self.moe = feed.read_moe(text, gated=False)
         self.bias = text.flag("attention_bias")
         self.conv_bias, self.proj_bias = text.flag("use_conv_bias", default=True), text.flag("mamba_proj_bias", "use_bias")
@@ -108,7 +115,9 @@ def _prediction(reader: _Reader, count: int) -> list[Block]:
     if not steps or not any(text.raw.get(key) for key in keys):
         return []
     words = layer_words(text, keys)
-    text.note(next(k for k in MTP if text.raw.get(k) is not None), msg("{count} prediction layers for speculative decoding stand behind the model's own", count=steps))
+    text.note(
+        next(k for k in MTP if text.raw.get(k) is not None), msg("{count} prediction layers for speculative decoding stand behind the model's own", count=steps)
+    )
     blocks: list[Block] = []
     for j in range(steps * len(words)):
         path, i = f"mtp.layers.{j}", count + j

@@ -29,30 +29,39 @@ _MAMBA_NOISE = (
     "use_conv_bias",
     "num_logits_to_keep",
 )
-_WORDS = {
-    **dict.fromkeys(("linear_attention", "gated_deltanet", "gated_delta_net", "gdn", "delta"), "gated_deltanet"),
-    **dict.fromkeys(("kda", "kimi_delta_attention", "kimi_delta"), "kimi_delta"),
-    **dict.fromkeys(("mamba", "mamba2", "ssm", "m"), "mamba2"),
-    **dict.fromkeys(("conv", "short_conv", "lconv"), "short_conv"),
-    **dict.fromkeys(("lightning", "lightning_attention", "lightning-attn"), "lightning"),
-}
-"""A layer list's word -> the kind it usually names; which fields are there decides."""
-
 Kind = Literal["gated_deltanet", "kimi_delta", "mamba2", "mamba1", "short_conv", "lightning"]
+_WORDS: dict[str, Kind | None] = {
+    **dict.fromkeys(("recurrent", "linear", "linear_attention", "delta", "gated_deltanet", "gated_delta_net", "gdn"), None),
+    **dict.fromkeys(("kda", "kimi_delta_attention", "kimi_delta"), "kimi_delta"),
+    **dict.fromkeys(("mamba", "mamba2", "ssm", "mamba_layer"), "mamba2"),
+    **dict.fromkeys(("conv", "short_conv", "lconv", "shortconv"), "short_conv"),
+    **dict.fromkeys(("lightning", "lightning_attention", "lightning-attn", "lightning_attn"), "lightning"),
+}
+"""A layer list's word -> the kind it names; None: the fields decide."""
+_MAMBA2_FIELDS = (*MAMBA_HEADS[:-1], *MAMBA_DIM[:3], *MAMBA_INNER)
+
+
+def _any(f: Fields, keys: tuple[str, ...]) -> bool:
+    return any(f.raw.get(key) is not None for key in keys)
 
 
 def word_kind(f: Fields, word: str) -> Kind | None:
-    """What a layer list's word names in this config, by the fields that are there; None when neither word nor fields are known."""
-    kind = _WORDS.get(word.lower())
-    if kind == "gated_deltanet":
-        if f.raw.get("linear_num_value_heads") is not None:
-            return "gated_deltanet"
-        return "kimi_delta" if isinstance(f.raw.get("linear_attn_config"), dict) else None
-    if kind == "mamba2" and not any(
-        f.raw.get(k) is not None for k in ("mamba_num_heads", "mamba_n_heads", "n_mamba_heads", "mamba_head_dim", "mamba_d_head", "mamba_headdim")
-    ):
-        return "mamba1" if any(f.raw.get(k) is not None for k in ("mamba_dt_rank", "time_step_rank", "mamba_d_state", "state_size")) else None
-    return kind  # type: ignore[return-value]
+    """What a layer list's word names in this config, by the fields that are there; None where neither word nor fields are known."""
+    word = word.lower()
+    if word not in _WORDS:
+        return None
+    kind = _WORDS[word]
+    if kind == "mamba2" or (kind is None and _any(f, MAMBA_STATE)):
+        return "mamba2" if _any(f, _MAMBA2_FIELDS) else "mamba1" if _any(f, MAMBA_STATE) else None
+    if kind is not None:
+        return kind
+    if _any(f, ("linear_num_value_heads",)):
+        return "gated_deltanet"
+    if isinstance(f.raw.get("linear_attn_config"), dict) or (_any(f, ("linear_num_heads", "linear_head_dim")) and _any(f, CONV)):
+        return "kimi_delta"
+    if _any(f, ("short_conv_kernel_size",)):
+        return "kimi_delta"
+    return "lightning" if _any(f, ("attn_type_list",)) else None
 
 
 def state_dtype(f: Fields) -> str | None:
@@ -295,4 +304,15 @@ def short_conv_weights(path: str, layer: int, hidden: int, m: Recurrent, *, bias
         _conv(f"{path}.conv", layer, width, m.conv_rows + 1),
         *(_vectors(path, layer, width, ("conv.bias",)) if bias else []),
         *linear(f"{path}.out_proj", "recurrent", hidden, width, "row", layer=layer, bias=bias),
+    ]
+
+
+def lightning_weights(path: str, layer: int, hidden: int, m: Recurrent) -> list[Weight]:
+    """MiniMax's tensors under `path`: one input projection, an output gate, a norm over all heads."""
+    width = m.state_heads * m.value_dim
+    return [
+        *linear(f"{path}.qkv_proj", "recurrent", 3 * width, hidden, "q_heads", layer=layer, units=m.state_heads),
+        *linear(f"{path}.output_gate", "recurrent", width, hidden, "q_heads", layer=layer, units=m.state_heads),
+        *norm(f"{path}.norm", width, layer=layer),
+        *linear(f"{path}.out_proj", "recurrent", hidden, width, "row", layer=layer, units=m.state_heads),
     ]
