@@ -18,7 +18,7 @@ ARCHITECTURES = frozenset(
         "Qwen3_5MoeForConditionalGeneration",
     }
 )
-_FULL = ("full_attention", "attention", "full")
+FULL = ("full_attention", "attention", "full", "qwen_sparse_attention")
 _NAMES = feed.FfnNames(shared="shared_expert", shared_gate="shared_expert_gate")
 
 
@@ -27,12 +27,12 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     text = text_of(fields)
     frame = open_frame(fields, text, nested_root="model.language_model.")
     count = layer_count(text, "layer_types")
-    full, delta = _attention(text, frame.hidden), recurrent.read_gated_delta(text)
+    full, delta = full_attention(text, frame.hidden), recurrent.read_gated_delta(text)
     fused = text.raw.get("model_type") == "qwen3_next"
     gated = text.flag("attn_output_gate", default=True)
     text.ignore("output_gate_type")
     ffns = feed.plan(text, count, dense_keys=("intermediate_size", "moe_intermediate_size"))
-    reader = _Reader(frame, full, delta, fused, gated)
+    reader = Reader(frame, full, delta, fused=fused, gated=gated)
     blocks = [reader.block(f"{frame.root}layers.{i}", i, word, ffns[i]) for i, word in enumerate(layer_words(text, count))]
     mtp = _prediction(frame, reader, ffns[-1])
     eyes, eye_weights, modalities = vision(fields, files, "model.visual")
@@ -70,7 +70,7 @@ def layer_words(text: Fields, count: int) -> list[str]:
         interval = text.int_or(4, "transformers 5.12 Qwen3NextConfig", "full_attention_interval", minimum=1)
         words = ["full_attention" if (i + 1) % interval == 0 else "linear_attention" for i in range(count)]
     key = "layer_types" if types is not None else "full_attention_interval"
-    full = sum(word in _FULL for word in words)
+    full = sum(word in FULL for word in words)
     text.note(
         key,
         msg("hybrid: {linear} linear and {full} full attention layers", linear=len(words) - full, full=full),
@@ -79,20 +79,24 @@ def layer_words(text: Fields, count: int) -> list[str]:
     return words
 
 
-def _attention(text: Fields, hidden: int) -> Attention:
+def full_attention(text: Fields, hidden: int) -> Attention:
+    """The mixer of the softmax layers."""
     heads = attention.base_heads(text, hidden, attention.Defaults(source="transformers 5.12 Qwen3NextConfig"))
     text.ignore("sliding_window", "use_sliding_window", "max_window_layers")
     text.note("num_key_value_heads", msg("the full layers keep K and V rows for {kv} heads; {query} query heads share them", kv=heads.kv, query=heads.query))
     return Attention(kind="full", query_heads=heads.query, kv_heads=heads.kv, head_dim=heads.dim, v_head_dim=heads.v_dim)
 
 
-class _Reader:
-    def __init__(self, frame: Frame, full: Attention, delta: Recurrent, fused: bool, gated: bool) -> None:
-        self.frame, self.full, self.delta, self.fused, self.gated = frame, full, delta, fused, gated
+class Reader:
+    """Makes layers from words. `layer_norms`: norms before mixer and FFN (none under Qwen4's hyper-connections)."""
+
+    def __init__(self, frame: Frame, full: Attention, delta: Recurrent, *, fused: bool, gated: bool, layer_norms: bool = True) -> None:
+        self.frame, self.full, self.delta, self.fused, self.gated, self.layer_norms = frame, full, delta, fused, gated, layer_norms
 
     def block(self, path: str, i: int, word: str, ffn: Ffn) -> Block:
+        """One layer and its tensors at `path`."""
         hidden = self.frame.hidden
-        if word in _FULL:
+        if word in FULL:
             mixer: Attention | Recurrent | UnknownMixer = self.full
             own = gated_gqa(f"{path}.self_attn", i, hidden, self.full, gate=self.gated)
         elif recurrent.word_kind(self.frame.text, word) == "gated_deltanet":
@@ -101,12 +105,9 @@ class _Reader:
         else:
             self.frame.text.unknown("layer_types", msg("layer {index} is of type {word}, which is not known", index=i, word=word))
             mixer, own = UnknownMixer(name=word), []
-        weights = [
-            *norm(f"{path}.input_layernorm", hidden, layer=i),
-            *own,
-            *norm(f"{path}.post_attention_layernorm", hidden, layer=i),
-            *feed.weights(path, i, hidden, ffn, _NAMES),
-        ]
+        norms = ("input_layernorm", "post_attention_layernorm") if self.layer_norms else ()
+        weights = [w for name in norms for w in norm(f"{path}.{name}", hidden, layer=i)]
+        weights += own + feed.weights(path, i, hidden, ffn, _NAMES)
         return Block(layer=Layer(index=i, mixers=(mixer,), ffns=(ffn,)), weights=weights)
 
 
@@ -118,7 +119,7 @@ def gated_gqa(path: str, layer: int, hidden: int, m: Attention, *, gate: bool) -
     return [*weights, *norm(f"{path}.q_norm", m.head_dim, layer=layer), *norm(f"{path}.k_norm", m.head_dim, layer=layer)]
 
 
-def _prediction(frame: Frame, reader: _Reader, ffn: Ffn) -> list[Block]:
+def _prediction(frame: Frame, reader: Reader, ffn: Ffn) -> list[Block]:
     extra = frame.text.opt_int(*MTP) or 0
     frame.text.ignore("mtp_use_dedicated_embeddings")
     if not extra:

@@ -129,7 +129,7 @@ def qwen3_vl(config: Fields, files: ModelFiles, path: str) -> Read:
     vit = Vit(
         layers=config.integer("depth"),
         hidden=hidden,
-        heads=_heads(config),
+        heads=config.int_or(16, "transformers 5.12 Qwen3VLVisionConfig", "num_heads", "num_attention_heads", minimum=1),
         intermediate=config.integer("intermediate_size"),
         mlp=("mlp.linear_fc1", "mlp.linear_fc2"),
     )
