@@ -83,6 +83,7 @@ def _fill(text: Fields, name: str, source: str) -> None:
     if name in _GEMMA3:
         text.default("vocab_size", 262208, source)
         text.default("num_attention_heads", 8, source)
+        text.default("max_position_embeddings", 131072, source)
     if name in _GEMMA3N:
         text.default("vocab_size", 262400, source)
         text.default("num_kv_shared_layers", 15, source)
