@@ -125,8 +125,8 @@ def _vectors(path: str, layer: int, width: int, names: tuple[str, ...]) -> list[
 def read_kda(f: Fields, own: Fields | None = None) -> Recurrent:
     """Kimi delta attention. `own` is the object with its fields (`linear_attn_config`), the config itself where absent."""
     source = own or f
-    heads = source.integer("num_heads", "linear_num_heads", "num_attention_heads")
-    dim = source.integer("head_dim", "linear_head_dim")
+    heads = source.integer(*(("num_heads",) if own else ("linear_num_heads", "num_attention_heads")))
+    dim = source.integer(*(("head_dim",) if own else ("linear_head_dim", "head_dim")))
     key_heads = source.opt_int("num_kv_heads", "num_k_heads") or heads
     kernel = source.integer(*CONV)
     source.note("head_dim", msg("Kimi delta attention: a state of {heads} x {dim} x {dim} per layer and sequence, whatever the length", heads=heads, dim=dim))
