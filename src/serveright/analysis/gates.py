@@ -6,7 +6,7 @@ Verdicts: `best`, `degraded`, `unknown` (no source says), `blocked`; the worst o
 from collections.abc import Iterable
 
 from serveright.analysis.versions import within
-from serveright.formats.resolve import formats_used
+from serveright.formats.resolve import resolver
 from serveright.types.design import Reason, VerdictName
 from serveright.types.engine_table import EngineName
 from serveright.types.gate import Gate, GateRow
@@ -41,7 +41,8 @@ def format_need(number_format: NumberFormat) -> str:
 def needs(shape: ModelShape, checkpoint: Checkpoint) -> frozenset[str]:
     """What the model asks of hardware and engine, in the words of the gates."""
     found = {f"dtype:{checkpoint.dtype}", f"architecture:{shape.architecture}"}
-    found |= {format_need(f) for f in formats_used(checkpoint, shape.weights)}
+    format_of = resolver(checkpoint)
+    found |= {format_need(format_of(weight)) for weight in shape.weights if weight.linear and not weight.mtp}
     for layer in (*shape.layers, *shape.mtp):
         for mixer in layer.mixers:
             found.add("mixer:unknown" if isinstance(mixer, UnknownMixer) else f"mixer:{mixer.kind}")

@@ -1,0 +1,53 @@
+"""What `check` shows: per engine the verdict, the reasons worst first, the automatic choices, versions and words."""
+
+from collections.abc import Iterator
+
+from serveright.types.design import Check, VerdictName
+from serveright.types.document import Block, Bullets, Cell, Document, Heading, Pairs, Paragraph, Style
+from serveright.types.reports import CheckReport
+from serveright.types.text import Msg, msg
+
+VERDICTS: dict[VerdictName, tuple[Msg, Style]] = {
+    "best": (msg("runs on the best path"), "good"),
+    "degraded": (msg("runs, but not on the best path"), "warn"),
+    "unknown": (msg("no source says for sure"), "warn"),
+    "blocked": (msg("does not run"), "bad"),
+}
+
+
+def document(report: CheckReport) -> Document:
+    """The whole page of one model on one GPU."""
+    title = msg("{model} on {gpu}: does it run?", model=report.model.id, gpu=report.gpu.key)
+    return Document(title=title, blocks=tuple(block for check in report.engines for block in engine(check)))
+
+
+def engine(check: Check) -> Iterator[Block]:
+    """One engine's part."""
+    text, style = VERDICTS[check.verdict]
+    yield Heading(f"{check.engine} {check.version}")
+    yield Paragraph(msg("{verdict}: {text}", verdict=check.verdict, text=text), style)
+    yield Bullets(tuple(msg("{text} [{source}]", text=r.text, source=r.source) if r.source else r.text for r in check.reasons))
+    yield Pairs(tuple(_pairs(check)))
+
+
+def _pairs(check: Check) -> Iterator[tuple[Cell, Cell]]:
+    chosen = check.resolved
+    yield (
+        msg("attention"),
+        msg("{prefill} for prefill, {decode} for decode", prefill=chosen["attention_prefill"] or "?", decode=chosen["attention_decode"] or "?"),
+    )
+    for name, label in (("indexer", msg("indexer")), ("moe", msg("expert kernel")), ("kv_dtype", msg("KV cache")), ("block_tokens", msg("tokens a block"))):
+        if chosen.get(name) is not None:
+            yield label, str(chosen[name])
+    if check.minimum["engine"]:
+        yield msg("oldest engine version"), check.minimum["engine"]
+    if check.minimum["transformers"]:
+        yield "transformers", check.minimum["transformers"]
+    yield msg("tool parser"), check.tool_parser or msg("none known")
+    yield msg("reasoning parser"), check.reasoning_parser or msg("none known")
+    if check.checkpoint:
+        yield msg("better checkpoint here"), check.checkpoint
+    if check.prefix_cache:
+        yield msg("prefix caching"), check.prefix_cache
+    if check.kv_tiering:
+        yield msg("LMCache"), check.kv_tiering
