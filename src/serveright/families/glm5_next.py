@@ -83,5 +83,7 @@ def _pool(path: str, i: int, hidden: int, mixer: Latent) -> list[Weight]:
     indexer = mixer.indexer
     if indexer is None or not indexer.owns_keys or indexer.compress_ratio == 1:
         return []
-    table = Weight(path=f"{path}.index_kpool_compress_ape", part="indexer", shape=(indexer.compress_ratio, indexer.dim), shard="replicated", linear=False, layer=i)
+    table = Weight(
+        path=f"{path}.index_kpool_compress_ape", part="indexer", shape=(indexer.compress_ratio, indexer.dim), shard="replicated", linear=False, layer=i
+    )
     return [table, *linear(f"{path}.index_kpool_compress_gate", "indexer", indexer.dim, hidden, "replicated", layer=i)]

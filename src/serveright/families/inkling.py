@@ -38,9 +38,7 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     if text.flag("use_embed_norm"):
         extra += norm(f"{frame.root}embed_norm", frame.hidden)
     towers, more, modalities = _encoders(fields, frame.hidden)
-    return close_frame(
-        frame, files, dialect="inkling", blocks=blocks, mtp=mtp, extra=extra + more, towers=towers, modalities=("text", *modalities)
-    )
+    return close_frame(frame, files, dialect="inkling", blocks=blocks, mtp=mtp, extra=extra + more, towers=towers, modalities=("text", *modalities))
 
 
 def _read(text: Fields, frame: Frame, count: int) -> _Plan:
@@ -51,7 +49,9 @@ def _read(text: Fields, frame: Frame, count: int) -> _Plan:
     local = _heads(text, "swa_", frame.hidden, kernel, window)
     ids = frozenset(text.ints("local_layer_ids") or ())
     text.note("local_layer_ids", msg("{local} of {count} layers see the last {window} tokens only", local=len(ids), count=count, window=window), len(ids))
-    text.note("swa_num_key_value_heads", msg("local layers keep {local} KV heads, global ones {full}", local=local.kv_heads, full=full.kv_heads), local.kv_heads)
+    text.note(
+        "swa_num_key_value_heads", msg("local layers keep {local} KV heads, global ones {full}", local=local.kv_heads, full=full.kv_heads), local.kv_heads
+    )
     text.ignore("use_sconv", "log_scaling_n_floor", "shared_expert_sink", "shared_experts_size", "norm_after_topk", "gate_activation", "route_scale")
     text.ignore("inference_moe_w13_interleaved", "unpadded_vocab_size", "logits_mup_width_multiplier")
     return _Plan(

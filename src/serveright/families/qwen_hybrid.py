@@ -18,14 +18,21 @@ ARCHITECTURES = frozenset(
         "Qwen3_5MoeForConditionalGeneration",
     }
 )
+Eyes = tuple[tuple[Tower, ...], list[Weight], tuple[str, ...]]
+"""Encoders, their tensors, and the modalities they add."""
 FULL = ("full_attention", "attention", "full", "qwen_sparse_attention")
 _NAMES = feed.FfnNames(shared="shared_expert", shared_gate="shared_expert_gate")
 
 
 def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     """A `ModelShape` from the config's own fields. Raises InputError for missing ones."""
-    text = text_of(fields)
-    frame = open_frame(fields, text, nested_root="model.language_model.")
+    frame = open_frame(fields, text_of(fields), nested_root="model.language_model.")
+    return decoder(frame, files, dialect="qwen_hybrid", eyes=vision(fields, files, "model.visual"))
+
+
+def decoder(frame: Frame, files: ModelFiles, *, dialect: str, eyes: Eyes) -> ModelShape:
+    """The whole model behind the encoders in `eyes`."""
+    text = frame.text
     count = layer_count(text, "layer_types")
     full, delta = full_attention(text, frame.hidden), recurrent.read_gated_delta(text)
     fused = text.raw.get("model_type") == "qwen3_next"
@@ -35,20 +42,20 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     reader = Reader(frame, full, delta, fused=fused, gated=gated)
     blocks = [reader.block(f"{frame.root}layers.{i}", i, word, ffns[i]) for i, word in enumerate(layer_words(text, count))]
     mtp = _prediction(frame, reader, ffns[-1])
-    eyes, eye_weights, modalities = vision(fields, files, "model.visual")
+    found, eye_weights, modalities = eyes
     return close_frame(
         frame,
         files,
-        dialect="qwen_hybrid",
+        dialect=dialect,
         blocks=blocks,
         mtp=mtp,
         extra=edges(frame) + eye_weights,
-        towers=eyes,
+        towers=found,
         modalities=("text", *modalities),
     )
 
 
-def vision(fields: Fields, files: ModelFiles, path: str) -> tuple[tuple[Tower, ...], list[Weight], tuple[str, ...]]:
+def vision(fields: Fields, files: ModelFiles, path: str) -> Eyes:
     """The Qwen3-VL encoder, where the config has one."""
     config = fields.child("vision_config")
     if config is None:
