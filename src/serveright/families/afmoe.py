@@ -24,7 +24,7 @@ _KOLIBRI = replace(
     defaults=Defaults(source="transformers 5.24 Kolibri1Config", head_dim=128, window=513, full_every=5),
     gate="none",
     norms=("input_layernorm", "post_attention_layernorm", "post_self_attn_layernorm", "post_mlp_layernorm"),
-    names=FfnNames(),
+    names=FfnNames(router_bias="gate.e_score_correction_bias"),
 )
 
 

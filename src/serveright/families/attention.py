@@ -19,6 +19,8 @@ HEAD_DIM = ("head_dim", "attention_head_dim", "kv_channels", "qk_head_dim", "hea
 V_DIM = ("v_head_dim", "value_head_dim")
 WINDOW = ("sliding_window", "sliding_window_size", "sliding_window_tokens", "window_size", "attention_window_size", "local_attention_window", "local_attention")
 CHUNK = ("attention_chunk_size", "chunk_attention_size")
+LOCAL_SETS = ("local_layer_ids", "sliding_layer_ids", "swa_layer_ids", "sliding_window_layers", "swa_layers", "local_layers")
+"""Numbers of the layers that slide, counted from 0."""
 SLIDING_PREFIXES = ("swa_", "sliding_", "local_")
 FULL_PREFIXES = ("global_", "full_")
 
@@ -147,12 +149,16 @@ def kinds(fields: Fields, count: int, defaults: Defaults) -> list[str]:
         fields.ignore("sliding_window")
         fields.note("use_sliding_window", msg("windows apply from layer {start} on", start=start) if slides else msg("windows are off: every layer is full"))
         return [SLIDING if slides and index >= start else FULL for index in range(count)]
-    if window is not None and not isinstance(window, list) and defaults.window_all:
-        limit = fields.raw.get("max_position_embeddings")
-        if isinstance(limit, int) and isinstance(window, int) and window >= limit:
-            fields.note("sliding_window", msg("a window as long as the context never applies"))
-            return [FULL] * count
+    if window is None or isinstance(window, list):
+        return [FULL] * count
+    limit = fields.opt_int("max_position_embeddings")
+    size = fields.opt_int("sliding_window")
+    if size is not None and limit is not None and size >= limit:
+        fields.note("sliding_window", msg("a window as long as the context never applies"))
+        return [FULL] * count
+    if defaults.window_all:
         return [SLIDING] * count
+    fields.unknown("sliding_window", msg("a window is given but not which layers slide; all are counted as full"))
     return [FULL] * count
 
 
@@ -190,6 +196,11 @@ def _numbered(fields: Fields, count: int) -> list[str] | None:
         marks = per_layer(fields, count, "hybrid_layer_pattern") or []
         fields.note("hybrid_layer_pattern", msg("1 slides, 0 is full: {sliding} of {count} layers slide", sliding=sum(map(bool, marks)), count=count), marks)
         return [SLIDING if mark else FULL for mark in marks]
+    for key in LOCAL_SETS:
+        if isinstance(fields.raw.get(key), list):
+            local = set(fields.ints(key) or ())
+            fields.note(key, msg("{sliding} of {count} layers slide", sliding=len(local), count=count), sorted(local))
+            return [SLIDING if index in local else FULL for index in range(count)]
     if isinstance(fields.raw.get("no_rope_layers"), list) and fields.raw["no_rope_layers"] and fields.raw.get("attention_chunk_size") is not None:
         marks = per_layer(fields, count, "no_rope_layers") or []
         fields.note(
@@ -220,10 +231,10 @@ def _periodic(fields: Fields, count: int) -> list[str] | None:
 
 
 def attention_layers(
-    fields: Fields, count: int, hidden: int, defaults: Defaults, *, sinks: frozenset[str] = frozenset(), causal: bool = True
+    fields: Fields, count: int, hidden: int, defaults: Defaults, *, sinks: frozenset[str] = frozenset(), words: list[str] | None = None
 ) -> list[Attention | str]:
-    """One `Attention` a layer; a layer whose kind is no softmax attention comes back as its word. `sinks`: kinds with attention sinks."""
-    words = kinds(fields, count, defaults)
+    """One `Attention` a layer; a layer whose kind is no softmax attention comes back as its word. `sinks`: kinds with attention sinks; `words`: kinds already read."""
+    words = words or kinds(fields, count, defaults)
     base = base_heads(fields, hidden, defaults, count)
     heads = {FULL: _variant(fields, base, FULL_PREFIXES), SLIDING: _variant(fields, base, SLIDING_PREFIXES), CHUNKED: base}
     sizes = {
@@ -246,7 +257,7 @@ def attention_layers(
         size = sizes.get(word)
         if word == SLIDING and isinstance(windows, list):
             size = windows[index]
-        layers.append(_attention(word, mine, size, queries[index] if queries else None, keys[index] if keys else None, word in sinks, causal))
+        layers.append(_attention(word, mine, size, queries[index] if queries else None, keys[index] if keys else None, word in sinks))
     return layers
 
 
@@ -255,7 +266,7 @@ def _list_only(fields: Fields, count: int, *keys: str) -> list[int] | None:
     return per_layer(fields, count, found) if found else None
 
 
-def _attention(word: str, heads: Heads, size: int | None, query: int | None, kv: int | None, sinks: bool, causal: bool) -> Attention:
+def _attention(word: str, heads: Heads, size: int | None, query: int | None, kv: int | None, sinks: bool) -> Attention:
     kind: Literal["full", "sliding", "chunked"] = "sliding" if word == SLIDING and size else "chunked" if word == CHUNKED and size else "full"
     return Attention(
         kind=kind,
@@ -266,7 +277,6 @@ def _attention(word: str, heads: Heads, size: int | None, query: int | None, kv:
         window_tokens=size if kind == "sliding" else None,
         chunk_tokens=size if kind == "chunked" else None,
         sinks=sinks,
-        causal=causal,
     )
 
 

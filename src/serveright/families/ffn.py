@@ -1,5 +1,7 @@
 """Feed-forward blocks by their fields, whatever a config calls them: which layers are dense or MoE, how wide, and their weights."""
 
+from typing import Any
+
 from msgspec import Struct
 
 from serveright.families.blocks import linear, norm
@@ -123,13 +125,23 @@ def sparse_layers(f: Fields, count: int) -> tuple[bool, ...]:
     if listed is not None:
         return listed
     every = f.opt_int("moe_layer_freq", "moe_every_n_layers") or 1
-    first = f.opt_int("first_k_dense_replace", "num_dense_layers", "moe_layer_start_index", "dense_mlp_idx") or 0
-    last = f.opt_int("moe_layer_end_index")
+    first = _one(f, "first_k_dense_replace", "num_dense_layers", "moe_layer_start_index", "dense_mlp_idx") or 0
+    last = _one(f, "moe_layer_end_index")
     step = f.opt_int("decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_interval") or 1
     dense = set(f.ints("mlp_only_layers") or ())
     period, offset = f.opt_int("expert_layer_period") or 1, f.opt_int("expert_layer_offset") or 0
     end = count - 1 if last is None else last
     return tuple(first <= i <= end and i % every == 0 and (i + 1) % step == 0 and i not in dense and i % period == offset % period for i in range(count))
+
+
+def _one(f: Fields, *keys: str) -> int | None:
+    """A number; of a list only the first, reported."""
+    for key in keys:
+        if isinstance(f.raw.get(key), list):
+            values = f.ints(key) or ()
+            f.unknown(key, msg("a list where one number is expected; the first is taken"))
+            return max(0, values[0]) if values else None
+    return f.opt_int(*keys)
 
 
 def _listed(f: Fields, count: int) -> tuple[bool, ...] | None:
@@ -181,7 +193,7 @@ def plan(
 
 def _by_layer(f: Fields, count: int, lists: list[str], *, dense_keys: tuple[str, ...], width_keys: tuple[str, ...], gated: bool) -> tuple[Ffn, ...]:
     """The same where experts, width or top-k are lists with one entry a layer."""
-    columns = {key: f.items(key, length=count) or [] for key in lists}
+    columns = {key: _column(f, key, count) for key in lists}
     result: list[Ffn] = []
     for i in range(count):
         one = Fields({**f.raw, **{key: values[i] for key, values in columns.items()}}, f.path)
@@ -189,6 +201,15 @@ def _by_layer(f: Fields, count: int, lists: list[str], *, dense_keys: tuple[str,
         if i == 0:
             f.adopt(one)
     return tuple(result)
+
+
+def _column(f: Fields, key: str, count: int) -> list[Any]:
+    """One value a layer; a list of another length is reported and its first entry taken for all."""
+    values = f.items(key) or [None]
+    if len(values) >= count:
+        return values
+    f.unknown(key, msg("{given} entries for {count} layers; the first is taken for all", given=len(values), count=count))
+    return values[:1] * count
 
 
 def experts(path: str, layer: int, into: int, ffn: Ffn, names: FfnNames) -> list[Weight]:

@@ -5,13 +5,18 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from serveright.errors import InputError
 from serveright.families.fields import Fields
 from serveright.types.model import Layer, ModelShape, Tower, Weight
 from serveright.types.source import ModelFiles
+from serveright.types.text import msg
 
 TEXT = ("text_config", "llm_config", "language_config", "language_model_config", "thinker_config", "text_model_config", "lm_config")
 CONTEXT = ("max_position_embeddings", "model_max_length", "max_sequence_length", "max_seq_len", "seq_length", "n_positions")
 MTP = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers", "n_predict_layers", "num_mtp_modules")
+
+
+MAX_LAYERS = 4096
 
 
 class Block(Struct, kw_only=True):
@@ -63,8 +68,12 @@ def open_frame(
     head: str = "lm_head",
     nested_head: str | None = None,
     tied: bool = False,
+    partial: bool = False,
 ) -> Frame:
-    """Hidden size, vocabulary and paths. `nested_root` and `nested_head` apply where the text config is nested; `tied` is the class default."""
+    """Hidden size, vocabulary and paths. `nested_root` and `nested_head` apply where the text config is nested; `tied` is the class default.
+
+    `partial`: a missing vocabulary is reported as unknown instead of raising InputError.
+    """
     text = text or text_of(fields)
     inside = text is not fields
     own, outer = text.raw.get("tie_word_embeddings"), fields.raw.get("tie_word_embeddings")
@@ -77,12 +86,21 @@ def open_frame(
         top=fields,
         text=text,
         hidden=text.integer("hidden_size", "d_model", "n_embd"),
-        vocab=text.integer("vocab_size", "padded_vocab_size"),
+        vocab=_vocab(fields, text, partial),
         root=(nested_root if inside and nested_root else root),
         head=(nested_head if inside and nested_head else head),
         tied=word if isinstance(word, bool) else tied,
         dtype=dtype_of(text, fields),
     )
+
+
+def _vocab(top: Fields, text: Fields, partial: bool) -> int:
+    keys = ("vocab_size", "padded_vocab_size")
+    size = text.opt_int(*keys, minimum=1) or top.opt_int(*keys, minimum=1)
+    if size is None and partial:
+        text.unknown("vocab_size", msg("no vocabulary is given; the embedding tables are not counted"))
+        return 0
+    return size or text.integer(*keys)
 
 
 def layer_count(text: Fields, *lists: str) -> int:
@@ -94,7 +112,13 @@ def layer_count(text: Fields, *lists: str) -> int:
             if isinstance(value, (list, str)) and value:
                 text.ignore(key)
                 return len(value)
-    return count if count is not None else text.integer("num_hidden_layers")
+    count = count if count is not None else text.integer("num_hidden_layers")
+    if count > MAX_LAYERS:
+        raise InputError(
+            msg("config.json: {key} is {value}, more layers than any model has", key=text.at("num_hidden_layers"), value=count),
+            msg("Compare the file with the one on the model's page."),
+        )
+    return count
 
 
 def edges(frame: Frame, *, embed: str = "embed_tokens", final: str = "norm") -> list[Weight]:

@@ -38,13 +38,13 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     frame = start(fields, style, text)
     layers = blocks(frame, style)
     if m3:
-        layers = _indexed(frame, layers)
+        layers = indexed(frame, layers)
     eyes, weights, modalities = _eyes(fields, frame)
     extra = borders(frame, style) + weights
     return close_frame(frame, files, dialect="minimax", blocks=layers, extra=extra, towers=eyes, modalities=("text", *modalities))
 
 
-def _indexed(frame: Frame, layers: list[Block]) -> list[Block]:
+def indexed(frame: Frame, layers: list[Block]) -> list[Block]:
     """Layers that read only the blocks their index picks; every such layer stores one index key a token."""
     config = frame.text.child("sparse_attention_config")
     if config is None or not config.flag("use_sparse_attention", default=True):

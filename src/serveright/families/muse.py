@@ -1,18 +1,22 @@
-"""Muse Glimmer: a gate per channel on the attention output, q and k normed without a scale, windows between layers without positions."""
+"""Muse Glimmer and Muse Spark: a gate per channel on the attention output, q and k normed without a scale, windows between layers without positions; Spark routes experts on a narrower latent."""
 
 from functools import partial
+
+from msgspec.structs import replace
 
 from serveright.families import towers
 from serveright.families.attention import Defaults
 from serveright.families.blocks import norm
 from serveright.families.decoder import SANDWICH, Style, Towers, biased, build
+from serveright.families.ffn import FfnNames
 from serveright.families.fields import Fields
-from serveright.families.frame import Frame, text_of
+from serveright.families.frame import Frame, layer_count, text_of
 from serveright.types.model import ModelShape
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
 
-ARCHITECTURES = frozenset({"MuseGlimmerForConditionalGeneration", "MuseGlimmerForCausalLM"})
+_SPARK = {"MuseSparkForConditionalGeneration", "MuseSparkForCausalLM"}
+ARCHITECTURES = frozenset(_SPARK | {"MuseGlimmerForConditionalGeneration", "MuseGlimmerForCausalLM"})
 _STYLE = Style(
     dialect="muse",
     defaults=Defaults(source="transformers 5.24 MuseGlimmerTextConfig", window=2048, full_every=4),
@@ -26,7 +30,26 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     """See the package."""
     text = text_of(fields)
     text.ignore("layer_rope_theta", "qk_scale_factor")
-    return build(fields, files, biased(text, _STYLE), towers=partial(_eyes, fields, files))
+    style = _STYLE
+    if files.config["architectures"][0] in _SPARK:
+        style = _spark(text)
+    if isinstance(fields.raw.get("audio_config"), dict):
+        towers.unread(fields, "audio_config")
+        fields.unknown("audio_config", msg("this encoder's weights cannot be derived from its config; they are not counted"))
+    return build(fields, files, biased(text, style), towers=partial(_eyes, fields, files))
+
+
+def _spark(text: Fields) -> Style:
+    """Layer kinds count backward from the last layer, which is full; experts work on `moe_hidden_size`."""
+    source, count = "transformers 5.24 MuseSparkTextConfig", layer_count(text)
+    text.default("layer_types", ["full_attention" if (count - 1 - i) % 4 == 0 else "sliding_attention" for i in range(count)], source)
+    if text.has("moe_hidden_size"):
+        text.substitute("moe_latent_size", text.integer("moe_hidden_size"))
+    return replace(
+        _STYLE,
+        defaults=Defaults(source=source, window=2048, head_dim=64),
+        names=FfnNames(latent=("pre_expert_proj", "post_expert_proj"), latent_norm="pre_expert_norm"),
+    )
 
 
 def _eyes(fields: Fields, files: ModelFiles, frame: Frame) -> Towers:

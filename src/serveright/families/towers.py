@@ -215,7 +215,7 @@ def whisper(config: Fields, path: str) -> Read:
         norms=("self_attn_layer_norm", "final_layer_norm"),
     )
     side = config.opt_int("downsample_hidden_size", minimum=1) or 480
-    rows = -(-(-(-(-(-mel // 2)) // 2)) // 2)
+    rows = (mel + 7) // 8
     weights = [
         *dense(f"{path}.conv2d1", side, 9, part="audio"),
         *dense(f"{path}.conv2d2", side, 9 * side, part="audio"),
