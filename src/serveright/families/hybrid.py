@@ -177,7 +177,14 @@ def recurrent_mixer(f: Fields, hidden: int, word: str) -> Recurrent | None:
 
 def mixers(f: Fields, hidden: int, count: int, *, source: str = "serveright (plain multi-head attention)") -> list[tuple[Mixer, ...]]:
     """The mixers of every layer. `source` names whose class default fills missing heads."""
-    found = words(f, count) or ["full"] * count
+    found = words(f, count)
+    if found is None and _mamba_beside(f):
+        f.unknown(
+            next(key for key in recurrent.MAMBA_STATE if f.raw.get(key) is not None),
+            msg("no list says which layers hold Mamba; every layer is taken to hold a Mamba mixer beside attention"),
+        )
+        found = ["hybrid"] * count
+    found = found or ["full"] * count
     known: dict[str, tuple[Mixer, ...]] = {}
     for word in dict.fromkeys(found):
         known[word] = _of(f, hidden, count, word, source)
@@ -188,6 +195,11 @@ def mixers(f: Fields, hidden: int, count: int, *, source: str = "serveright (pla
     layers = [known[word] for word in found]
     owners = latent.index_owners(f, count) if any(_indexer(mixer) for layer in layers for mixer in layer) else ()
     return [tuple(_shared(mixer) if owners and not owners[i] else mixer for mixer in layer) for i, layer in enumerate(layers)]
+
+
+def _mamba_beside(f: Fields) -> bool:
+    """Fields of Mamba and of attention heads, and no layer list (Falcon-H1's way)."""
+    return any(f.raw.get(key) is not None for key in recurrent.MAMBA_STATE) and any(f.raw.get(key) is not None for key in attention.QUERY[:2])
 
 
 def _indexer(mixer: Mixer) -> bool:

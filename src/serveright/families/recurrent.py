@@ -61,7 +61,7 @@ def word_kind(f: Fields, word: str) -> Kind | None:
         return "kimi_delta"
     if _any(f, ("short_conv_kernel_size",)):
         return "kimi_delta"
-    return "lightning" if _any(f, ("attn_type_list",)) else None
+    return "lightning" if _any(f, ("attn_type_list", "group_norm_size", "linear_silu", "use_linear_silu")) else None
 
 
 def state_dtype(f: Fields) -> str | None:

@@ -4,10 +4,12 @@ Layers, heads, windows, states and experts come from the same readers that the d
 Module names, norms, biases and gates do not stand in a config: parameter totals are approximate, and the report says so.
 """
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from serveright.errors import InputError
-from serveright.families import decilm, decoder, deepseek_v4, hybrid, latent, minimax, recurrent, towers
+from serveright.families import decilm, decoder, deepseek_v4, hybrid, inkling, latent, longcat, minimax, qwen4, recurrent, towers
 from serveright.families import ffn as feed
 from serveright.families.attention import WORDS, Defaults, attention_layers
 from serveright.families.blocks import norm
@@ -24,6 +26,13 @@ _HIDDEN = ("hidden_size", "d_model", "n_embd")
 _WIDTHS = (*feed.WIDTH, "intermediate_size")
 _DENSE = ("dense_intermediate_size", "prefix_dense_intermediate_size", "intermediate_size_mlp", *feed.DENSE_WIDTH, "ffn_dim", "n_inner", "mlp_hidden_size")
 _SOURCE = "serveright (plain multi-head attention)"
+_TELLING: tuple[tuple[tuple[str, ...], Callable[[Fields, ModelFiles], ModelShape]], ...] = (
+    (("compress_ratios",), deepseek_v4.shape),
+    (("kv_lora_rank", "ffn_hidden_size", "expert_ffn_hidden_size"), longcat.shape),
+    (("sconv_kernel_size", "local_layer_ids", "swa_num_key_value_heads"), inkling.shape),
+    (("ple_layer_ids", "indexer_compress_ratio", "hc_lowrank"), qwen4.shape),
+)
+"""Fields that only one known layout has -> its reader."""
 
 
 def shape(fields: Fields, files: ModelFiles) -> ModelShape:
@@ -43,8 +52,9 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
             name=str(fields.raw.get("architectures") or "this architecture")[:80],
         ),
     )
-    if isinstance(text.raw.get("compress_ratios"), list):
-        return replace(deepseek_v4.shape(fields, files), dialect="unclaimed")
+    for keys, reader in _TELLING:
+        if all(text.raw.get(key) is not None for key in keys):
+            return replace(reader(fields, files), dialect="unclaimed")
     return _decoder(fields, text, files)
 
 
@@ -230,8 +240,8 @@ def _modalities(fields: Fields) -> list[str]:
 
 
 def _causal(text: Fields) -> bool:
-    for key in ("is_causal", "is_decoder"):
-        if text.raw.get(key) is False:
-            text.note(key, msg("every token sees every other: an encoder, no cache"))
-            return False
+    """`is_decoder` says nothing: the library writes false for every decoder too."""
+    if text.raw.get("is_causal") is False:
+        text.note("is_causal", msg("every token sees every other: an encoder, no cache"))
+        return False
     return True
