@@ -120,33 +120,31 @@ class VllmBehaviour(Struct, frozen=True, kw_only=True):
 
 
 class MemoryTerm(Struct, frozen=True, kw_only=True):
-    """One fitted quantity in bytes: `value` with the 10th and 90th percentile of what boots showed, over `n` boots."""
+    """One fitted quantity: `value`, and how many boots it rests on (0: assumed)."""
 
     value: float
-    low: float
-    high: float
     n: int
 
 
 class VllmMemory(Struct, frozen=True, kw_only=True):
-    """Overhead beyond weights on one GPU, fitted on public start-up logs; written by `tools/fit_memory`.
+    """What vLLM's profile run takes beyond the weights on one GPU, fitted on public start-up logs; written by `tools/fit_memory`.
 
-    bytes = base[version class][GPU class] + per_rank x (tp > 1) + activation x token budget x hidden x 2 + vocabulary x max_num_seqs x vocab x 4 + vision + graphs.
+    overhead = context + collective (several GPUs) + max(logits, forward) + graphs (where the version counts them), with
+    logits = logit_bytes x running requests x vocabulary and forward = forward x the bytes one token of the widest layer passes through, times the token budget.
     """
 
     source: str
     as_of: str
     rows: int
-    base: dict[str, MemoryTerm]
-    """Key `era/gpu class`, `era/*` and `*/*`; the most exact one wins."""
+    context: dict[str, MemoryTerm]
+    """Bytes of CUDA context and libraries by device class: discrete | unified | rocm."""
     collective: MemoryTerm
-    activation_widths: MemoryTerm
-    """Copies of the hidden state (2 bytes each) alive at the peak of the profile run."""
-    sampler_rows: MemoryTerm
-    """Rows of logits (4 bytes each) alive at the peak, as a share of max_num_seqs."""
-    tower: MemoryTerm
-    """Bytes the profile run of a vision tower takes."""
-    graphs: dict[str, MemoryTerm]
-    """Bytes of captured graphs per layer, by `moe` | `dense` | `hybrid`."""
-    residual: tuple[float, float]
-    """10th and 90th percentile of (observed - predicted) overhead, bytes, model left out."""
+    """Bytes of communicators once there are several ranks."""
+    logit_bytes: dict[str, MemoryTerm]
+    """Bytes alive per logit while sampling is profiled, by model runner: v1 | v2."""
+    forward: dict[str, MemoryTerm]
+    """Multiple of one token's widest layer, by kind of model: dense | moe | hybrid | sparse_latent."""
+    graphs: MemoryTerm
+    """Bytes of the graph estimate."""
+    spread: tuple[float, float]
+    """10th and 90th percentile of (observed - predicted) overhead over the budget, model left out."""
