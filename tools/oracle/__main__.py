@@ -1,0 +1,76 @@
+"""`python tools/oracle vllm==0.33.0 config.json --tp 1,8 --kv auto,fp8 --gpu h200`: what the released engine itself would allocate, without a GPU."""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [p for p in (str(ROOT), str(ROOT / "src")) if p not in sys.path]
+
+from serveright.catalog.gpus import load_gpu  # noqa: E402
+from tools.oracle import comparison, environment  # noqa: E402
+from tools.oracle.jobs import LENGTHS, jobs  # noqa: E402
+
+SM_COUNT = {8: 108, 9: 132, 10: 148, 12: 188}
+
+
+def main() -> int:
+    """Command line; rows go to --out (default: standard output) as JSON."""
+    options = argparse.ArgumentParser(prog="tools/oracle", description=__doc__)
+    options.add_argument("engine", help="vllm==VERSION or sglang==VERSION")
+    options.add_argument("configs", nargs="+", type=Path, help="config.json files, or folders of them")
+    options.add_argument("--tp", default="1", help="tensor parallel sizes, separated by commas")
+    options.add_argument("--kv", default="auto", help="KV cache dtypes")
+    options.add_argument("--mtp", default="0", help="numbers of speculative tokens of the model's own draft layers")
+    options.add_argument("--gpu", default="h200", help="GPUs of the catalogue")
+    options.add_argument("--lengths", default=",".join(map(str, LENGTHS)), help="request lengths in tokens")
+    options.add_argument("--flag", action="append", default=[], metavar="NAME=JSON", help="a further engine argument, for example max_num_batched_tokens=2048")
+    options.add_argument("--plain", action="store_true", help="hide the checkpoint's quantisation from the engine")
+    options.add_argument("--torch", default=environment.TORCH, help="the torch requirement to install")
+    options.add_argument("--environments", type=Path, default=ROOT / ".build", help="where environments are made")
+    options.add_argument("--out", type=Path, help="file for the rows")
+    options.add_argument("--compare", type=Path, nargs="?", const=Path("-"), metavar="ROWS", help="compare with serveright's own sizes, or with a file of earlier rows")
+    given = options.parse_args()
+    home = environment.prepare(given.engine, given.environments, given.torch)
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for gpu in given.gpu.split(","):
+            rows += ask(home, gpu, given, Path(scratch))
+    text = json.dumps(rows, indent=1)
+    if given.out:
+        given.out.write_text(text)
+    elif not given.compare:
+        print(text)
+    return comparison.report(home.engine, rows, given.compare) if given.compare else 0
+
+
+def ask(home: environment.Environment, gpu: str, given: argparse.Namespace, scratch: Path) -> list[dict[str, Any]]:
+    """Runs one process of the engine for one GPU."""
+    card = load_gpu(gpu)
+    if card.capability is None:
+        raise SystemExit(f"{gpu} has no CUDA capability: the oracle only knows CUDA builds")
+    flags = {name: json.loads(value) for name, _, value in (f.partition("=") for f in given.flag)}
+    lists = {"tp": [int(x) for x in given.tp.split(",")], "kv": given.kv.split(","), "mtp": [int(x) for x in given.mtp.split(",")], "lengths": [int(x) for x in given.lengths.split(",")]}
+    asked = lists | {"keep": not given.plain, "flags": flags, "cc": "{}.{}".format(*card.capability), "gpu": card.key}
+    setup = {
+        "engine": home.engine,
+        "version": home.version,
+        "tree": home.tree,
+        "absent": home.absent,
+        "present": home.present,
+        "gpu": {"name": card.name, "capability": card.capability, "bytes": card.memory_bytes, "sm_count": SM_COUNT.get(card.capability[0], 132)},
+        "jobs": list(jobs(given.configs, scratch / "models", asked)),
+    }
+    file = scratch / f"{card.key}.json"
+    file.write_text(json.dumps(setup))
+    worker = Path(__file__).parent / "inside/worker.py"
+    done = subprocess.run([home.python, str(worker), str(file)], stdout=subprocess.PIPE, text=True, check=False)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
