@@ -3,18 +3,16 @@
 Knows prefixes, `=`, aliases, negations, abbreviations, dotted keys, `-O3`, repeated flags; nothing of what a flag means.
 """
 
-import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator
-from typing import Any, cast
 
 from msgspec import Struct
 
 from serveright.types.command import GivenFlag, Word
 from serveright.types.engine_table import EngineTable, Flag
 from serveright.types.report import Location
-from serveright.types.text import Msg, msg
+from serveright.types.text import Msg
 
 _NUMBER = re.compile(r"-\d+(\.\d+)?$|-\.\d+$")
 _LEVEL = re.compile(r"-O=?([0-9a-z]+)$")
@@ -55,6 +53,7 @@ class Grammar:
         """The table's own negation; vLLM's parser also registers `--no-` and the enable/disable opposite of every boolean."""
         if flag.negative:
             yield flag.negative
+        yield from flag.negatives
         if self.dashes and flag.switch and flag.type == "bool" and flag.negative:
             yield f"--no-{flag.name.removeprefix('--')}"
 
@@ -175,55 +174,3 @@ def _plausible_value(written: str, value: Word) -> bool:
 
 def _shifted(location: Location, by: int) -> Location:
     return Location(location.file, location.line, location.column + by if location.column else 0)
-
-
-def json_value(flags: Iterable[GivenFlag], name: str) -> dict[str, Any]:
-    """One JSON-valued flag with its dotted forms merged as vLLM merges them; unreadable JSON counts as empty.
-
-    `--speculative-config '{"method": "mtp"}' --speculative-config.num_speculative_tokens 2` gives both keys.
-    """
-    merged: dict[str, Any] = {}
-    for flag in flags:
-        if flag.name != name or flag.value is None:
-            continue
-        _, _, path = flag.written.partition(".")
-        if not path:
-            merged.update(_object(flag.value))
-            continue
-        _put(merged, path, flag.value)
-    return merged
-
-
-def _put(merged: dict[str, Any], path: str, text: str) -> None:
-    *parents, last = path.removesuffix("+").split(".")
-    inside = merged
-    for key in parents:
-        below: dict[str, Any] = inside[key] if isinstance(inside.get(key), dict) else {}
-        inside[key] = below
-        inside = below
-    value = _loads(text)
-    inside[last] = text.split(",") if path.endswith("+") else text if value is None else value
-
-
-def _object(text: str) -> dict[str, Any]:
-    whole = _loads(text)
-    return cast("dict[str, Any]", whole) if isinstance(whole, dict) else {}
-
-
-def _loads(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def odd_json(flag: GivenFlag, spelling_type: str) -> Msg | None:
-    """Why a JSON flag's value is not JSON; None where it is or need not be."""
-    value = flag.value
-    if spelling_type != "json" or value is None or not flag.literal or "." in flag.written or not value.strip().startswith(("{", "[")):
-        return None
-    try:
-        json.loads(value)
-    except (ValueError, RecursionError) as error:
-        return msg("not JSON: {why}", why=str(error)[:120])
-    return None
