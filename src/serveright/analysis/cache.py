@@ -36,8 +36,12 @@ _ALIASES = {
     "float8_e4m3fn": "fp8_e4m3",
     "float8_e5m2": "fp8_e5m2",
 }
-STATE_DEFAULTS = StateDefaults(source="vLLM 0.33.0 MambaStateDtypeCalculator", by_kind={"kimi_delta": "float32"})
-"""KDA keeps its state in float32, every other silent config keeps it in the model's own type."""
+STATE_DEFAULTS = StateDefaults(
+    source="vLLM 0.33.0",
+    by_kind={"kimi_delta": "float32"},
+    by_architecture={"NemotronHForCausalLM": "float32", "NemotronHPuzzleForCausalLM": "float32"},
+)
+"""MambaStateDtypeCalculator.kda_state_dtype and NemotronHForCausalLMConfig; every other silent config keeps its state in the model's own type."""
 
 
 class Rows(Struct, frozen=True):
