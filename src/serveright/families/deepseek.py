@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from serveright.families import ffn as feed
-from serveright.families import kimi_towers, latent
+from serveright.families import kimi_towers, latent, towers
 from serveright.families.blocks import linear, norm
 from serveright.families.fields import Fields
 from serveright.families.frame import MTP, Block, Frame, close_frame, edges, layer_count, open_frame, text_of
@@ -26,6 +26,9 @@ ARCHITECTURES = frozenset(
         "AXK1ForCausalLM",
         "YoutuForCausalLM",
         "KimiK25ForConditionalGeneration",
+        "KimiVLForConditionalGeneration",
+        "MiniCPM3ForCausalLM",
+        "AXK2ForCausalLM",
     }
 )
 _LATENT_WORDS = {"full_attention", "deepseek_sparse_attention", "sparse_attention", "sparse", "attention", "mla", "dsa"}
@@ -39,8 +42,33 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     """A `ModelShape` from the config's own fields. Raises InputError for missing ones."""
     text = text_of(fields)
     frame = open_frame(fields, text, nested_root="language_model.model.", nested_head="language_model.lm_head")
-    eyes = kimi_towers.read(fields, "vision_tower", "mm_projector") if "vt_hidden_size" in (fields.raw.get("vision_config") or ()) else NO_TOWERS
-    return decoder(frame, files, dialect="deepseek", eyes=eyes)
+    return decoder(frame, files, dialect="deepseek", eyes=_eyes(fields, frame.hidden))
+
+
+def _eyes(fields: Fields, hidden: int) -> Towers:
+    """The encoder, told by its own fields: MoonViT (`init_pos_emb_height`), Pixtral (`spatial_merge_size`); any other is named, not counted."""
+    config = fields.child("vision_config")
+    if config is None:
+        return NO_TOWERS
+    if config.raw.get("init_pos_emb_height") is not None:
+        return kimi_towers.read(fields, config, "vision_tower", "mm_projector", hidden)
+    merge = config.opt_int("spatial_merge_size", minimum=1)
+    if merge is None:
+        config.ignore(*config.raw)
+        fields.unknown("vision_config", msg("an encoder whose weights are not counted here"))
+        return (), [], ("image",)
+    fields.note("vision_config", msg("a vision encoder stands in front: images in"), "…")
+    eye, weights = towers.pixtral(config, "vision_encoder", merge)
+    bias = config.flag("adapter_bias")
+    weights = [
+        *weights,
+        *norm("pre_mm_projector_norm", eye.hidden, part="vision"),
+        *towers.dense("patch_merger.merging_layer", eye.hidden, eye.hidden * merge * merge, bias=False),
+        *towers.dense("vision_language_adapter.w_in", hidden, eye.hidden, bias=bias),
+        *towers.dense("vision_language_adapter.w_out", hidden, hidden, bias=bias),
+    ]
+    config.ignore(*config.raw)
+    return (eye,), weights, ("image",)
 
 
 class Parts(Struct, frozen=True, kw_only=True):
@@ -62,14 +90,14 @@ def decoder(frame: Frame, files: ModelFiles, *, dialect: str, eyes: Towers = NO_
     """All layers of a purely latent model."""
     text = frame.text
     count = layer_count(text)
-    base, indexer = replace(latent.read_latent(text), sinks=parts.sinks), latent.read_indexer(text)
+    base, indexer = replace(latent.read_latent(text, frame.hidden), sinks=parts.sinks), latent.read_indexer(text)
     owners = latent.index_owners(text, count) if indexer else (True,) * count
     ffns = feed.plan(text, count)
     _check_types(text, count)
     names = _names(text, parts)
     blocks = [_block(frame, i, latent.sparse(base, indexer, owns=owners[i]), ffns[i], names, parts) for i in range(count)]
     mtp = _prediction(frame, count, latent.sparse(base, indexer), ffns[-1], names, parts)
-    towers, tower_weights, modalities = eyes
+    found, tower_weights, modalities = eyes
     return close_frame(
         frame,
         files,
@@ -77,7 +105,7 @@ def decoder(frame: Frame, files: ModelFiles, *, dialect: str, eyes: Towers = NO_
         blocks=blocks,
         mtp=mtp,
         extra=[*edges(frame), *parts.extra, *tower_weights],
-        towers=towers,
+        towers=found,
         modalities=("text", *modalities),
         streams=parts.streams,
     )

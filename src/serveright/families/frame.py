@@ -1,6 +1,6 @@
 """The frame around a decoder's layers: nested text config, embeddings, norms, head, and the finished ModelShape."""
 
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -109,9 +109,10 @@ def layer_count(text: Fields, *lists: str) -> int:
     if count is None:
         for key in lists:
             value: Any = text.raw.get(key)
-            if isinstance(value, (list, str)) and value:
+            size = len(value) if isinstance(value, str) else len(cast("list[object]", value)) if isinstance(value, list) else 0
+            if size:
                 text.ignore(key)
-                return len(value)
+                return size
     count = count if count is not None else text.integer("num_hidden_layers")
     if count > MAX_LAYERS:
         raise InputError(
@@ -154,10 +155,11 @@ def close_frame(
     mtp = mtp or []
     weights = [w for block in blocks for w in block.weights]
     weights += [w for block in mtp for w in as_mtp(block.weights)]
-    names = frame.top.raw.get("architectures")
+    listed: object = frame.top.raw.get("architectures")
+    names = cast("list[object]", listed) if isinstance(listed, list) else []
     return ModelShape(
         id=files.id,
-        architecture=str(names[0]) if isinstance(names, list) and names else "",
+        architecture=str(names[0]) if names else "",
         model_type=str(frame.top.raw.get("model_type") or ""),
         dialect=dialect,
         hidden=frame.hidden,

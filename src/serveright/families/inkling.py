@@ -133,13 +133,16 @@ def _ffn(plan: _Plan, path: str, i: int, ffn: Ffn) -> list[Weight]:
         weights.append(Weight(path=f"{gate}.global_scale", part="router", shape=(1,), shard="replicated", linear=False, layer=i))
     if plan.gate_bias:
         weights.append(Weight(path=f"{gate}.bias", part="router", shape=(ffn.experts,), shard="replicated", linear=False, layer=i))
-    for root, count, part in ((f"{path}.experts", ffn.experts, "experts"), (f"{path}.shared_experts", ffn.shared_experts, "shared_experts")):
-        each = width if part == "experts" else ffn.shared_intermediate
-        shard = "experts" if part == "experts" else "column"
-        if count:
-            weights.append(Weight(path=f"{root}.*.w13_weight", part=part, shape=(2 * each, hidden), shard=shard, copies=count, units=count, layer=i))
-            down = "experts" if part == "experts" else "row"
-            weights.append(Weight(path=f"{root}.*.w2_weight", part=part, shape=(hidden, each), shard=down, copies=count, units=count, layer=i))
+    count, shared, each = ffn.experts, ffn.shared_experts, ffn.shared_intermediate
+    weights += [
+        Weight(path=f"{path}.experts.*.w13_weight", part="experts", shape=(2 * width, hidden), shard="experts", copies=count, units=count, layer=i),
+        Weight(path=f"{path}.experts.*.w2_weight", part="experts", shape=(hidden, width), shard="experts", copies=count, units=count, layer=i),
+    ]
+    if shared:
+        weights.append(
+            Weight(path=f"{path}.shared_experts.*.w13_weight", part="shared_experts", shape=(2 * each, hidden), shard="column", copies=shared, layer=i)
+        )
+        weights.append(Weight(path=f"{path}.shared_experts.*.w2_weight", part="shared_experts", shape=(hidden, each), shard="row", copies=shared, layer=i))
     return weights
 
 

@@ -34,7 +34,7 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
         extra += _residual(f"{frame.root}output_attn_res", None, frame.hidden)
     if text.opt_int(*MTP):
         text.unknown(MTP[0], msg("prediction layers of this model are not known here"))
-    eyes, eye_weights, modalities = kimi_towers.read(fields, "vision_tower", "mm_projector")
+    eyes, eye_weights, modalities = kimi_towers.read(fields, fields.child("vision_config"), "vision_tower", "mm_projector", frame.hidden)
     return close_frame(frame, files, dialect="kimi", blocks=blocks, extra=extra + eye_weights, towers=eyes, modalities=("text", *modalities))
 
 

@@ -7,9 +7,8 @@ from serveright.types.model import ImageGeometry, Tower, Weight
 from serveright.types.text import msg
 
 
-def read(fields: Fields, path: str, projector: str) -> tuple[tuple[Tower, ...], list[Weight], tuple[str, ...]]:
-    """Tower, tensors and modalities; nothing where the config has no `vision_config`."""
-    config = fields.child("vision_config")
+def read(fields: Fields, config: Fields | None, path: str, projector: str, out: int) -> tuple[tuple[Tower, ...], list[Weight], tuple[str, ...]]:
+    """Tower, tensors and modalities of `config` (the `vision_config`; nothing where it is None). `out` is the text model's width."""
     if config is None:
         return (), [], ()
     fields.note("vision_config", msg("a vision encoder stands in front: images and video in"), "…")
@@ -36,7 +35,6 @@ def read(fields: Fields, path: str, projector: str) -> tuple[tuple[Tower, ...], 
     )
     rows, columns = config.integer("init_pos_emb_height"), config.integer("init_pos_emb_width")
     merge = config.ints("merge_kernel_size") or (2, 2)
-    out = config.integer("text_hidden_size", "mm_hidden_size")
     config.ignore(*config.raw)
     merged = hidden * merge[0] * merge[1]
     weights = [

@@ -4,6 +4,8 @@ Whether a layer's indexer stores keys of its own or reuses an earlier layer's pi
 `indexer_types`, `index_topk_pattern`, `index_topk_freq` + `index_skip_topk_offset`, `index_source_layer_ids`.
 """
 
+from typing import cast
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -20,10 +22,10 @@ INDEX_KEYS = ("indexer_kv_heads", "index_kv_heads", "index_n_kv_heads")
 _OFFSET_SOURCE = "vLLM 0.33.0 DeepseekV2MLAAttention"
 
 
-def read_latent(f: Fields, *, rope_default: tuple[int, str] | None = None) -> Latent:
-    """The plain latent mixer. Raises InputError where one of its widths is missing."""
+def read_latent(f: Fields, hidden: int | None = None) -> Latent:
+    """The plain latent mixer; a missing `v_head_dim` is `hidden` / heads where `hidden` is given (MiniCPM3). Raises InputError where one of its widths is missing."""
     rank = f.integer("kv_lora_rank")
-    rope = f.int_or(rope_default[0], rope_default[1], "qk_rope_head_dim") if rope_default else f.integer("qk_rope_head_dim", minimum=0)
+    rope = f.integer("qk_rope_head_dim", minimum=0)
     nope = f.opt_int("qk_nope_head_dim")
     if nope is None:
         nope = f.integer("qk_head_dim", minimum=rope) - rope
@@ -33,7 +35,11 @@ def read_latent(f: Fields, *, rope_default: tuple[int, str] | None = None) -> La
     if f.flag("mla_use_nope", "use_mla_nope"):
         f.note("mla_use_nope", msg("no positions in the latent layers; the row keeps its {rope} extra columns", rope=rope))
     q_lora = f.opt_int("q_lora_rank") or None
-    return Latent(kind="mla", query_heads=heads, kv_lora_rank=rank, rope_dim=rope, nope_dim=nope, v_head_dim=f.integer("v_head_dim"), q_lora_rank=q_lora)
+    v_dim = f.opt_int("v_head_dim", minimum=1)
+    if v_dim is None:
+        whole = hidden is not None and f.raw.get("model_type") == "minicpm3"
+        v_dim = f.int_or((hidden or 0) // heads, "vLLM 0.33.0 MiniCPM3DecoderLayer", "v_head_dim") if whole else f.integer("v_head_dim")
+    return Latent(kind="mla", query_heads=heads, kv_lora_rank=rank, rope_dim=rope, nope_dim=nope, v_head_dim=v_dim, q_lora_rank=q_lora)
 
 
 def read_indexer(f: Fields) -> Indexer | None:
@@ -56,7 +62,8 @@ def read_indexer(f: Fields) -> Indexer | None:
 def index_owners(f: Fields, count: int) -> tuple[bool, ...]:
     """For each of `count` layers: does its indexer score and store keys of its own."""
     types = f.items("indexer_types")
-    pattern = f.raw.get("index_topk_pattern")
+    raw: object = f.raw.get("index_topk_pattern")
+    pattern = list(raw) if isinstance(raw, str) else cast("list[object]", raw) if isinstance(raw, list) else []
     freq, offset = f.opt_int("index_topk_freq", minimum=1), f.opt_int("index_skip_topk_offset")
     f.ignore("index_topk_pattern", "index_share_for_mtp_iteration", "use_index_cache", "use_dsa")
     sources = f.ints("index_source_layer_ids")
@@ -64,7 +71,7 @@ def index_owners(f: Fields, count: int) -> tuple[bool, ...]:
         owners, key = _by_types(f, [str(t) for t in types], count), "indexer_types"
     elif sources is not None:
         owners, key = tuple(i in sources for i in range(count)), "index_source_layer_ids"
-    elif isinstance(pattern, (str, list)) and pattern:
+    elif pattern:
         marks = [str(mark) for mark in pattern]
         owners, key = tuple(i >= len(marks) or not marks[i].upper().startswith("S") for i in range(count)), "index_topk_pattern"
     elif freq and freq > 1:

@@ -40,9 +40,10 @@ def architecture(files: ModelFiles) -> str:
     names: object = files.config.get("architectures")
     if names is None:
         return ""
-    first: object = cast("list[object]", names)[0] if isinstance(names, list) and names else None
+    listed = cast("list[object]", names) if isinstance(names, list) else [names]
+    first = listed[0] if listed and isinstance(names, list) else None
     if not isinstance(first, str):
-        raise InputError(msg("{origin}: architectures is {value}, not a list of class names", origin=files.origin, value=repr(names)[:80]))
+        raise InputError(msg("{origin}: architectures is {value}, not a list of class names", origin=files.origin, value=repr(listed)[:80]))
     return first
 
 
