@@ -2,9 +2,9 @@
 
 from msgspec import Struct
 
-from serveright.engines.sglang.behaviour import Behaviour
 from serveright.engines.sglang.seen import Device, Seen
 from serveright.types.engine import Refusal, Settings
+from serveright.types.sglang import SglangBehaviour
 from serveright.types.text import Msg
 
 EAGLE = ("EAGLE", "EAGLE3", "STANDALONE")
@@ -80,7 +80,7 @@ class Situation(Struct, frozen=True, kw_only=True):
 
     seen: Seen
     device: Device
-    behaviour: Behaviour
+    behaviour: SglangBehaviour
 
 
 def given(settings: Settings, seen: Seen) -> Args:

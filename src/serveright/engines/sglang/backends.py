@@ -6,9 +6,9 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from serveright.engines.sglang.args import Args, Situation
-from serveright.engines.sglang.behaviour import AttentionRule
 from serveright.engines.sglang.dsa import index_pool
 from serveright.engines.sglang.refuse import refuse
+from serveright.types.sglang import SglangAttention, Where
 from serveright.types.text import msg
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ def override(args: Args, at: Situation) -> Args:
     return _accepted(args, rules)
 
 
-def _holds(rule: AttentionRule, args: Args, at: Situation) -> bool:
+def _holds(rule: SglangAttention, args: Args, at: Situation) -> bool:
     tests = {
         "": True,
         "dsa": at.seen.dsa,
@@ -53,7 +53,7 @@ def _paged_state(args: Args, at: Situation) -> bool:
     return default_backend(args, at) == "trtllm_mha" and (extra or not args.radix or args.algorithm is not None)
 
 
-def _apply(rule: AttentionRule, args: Args, at: Situation) -> Args:
+def _apply(rule: SglangAttention, args: Args, at: Situation) -> Args:
     unset = args.attention is None and args.prefill is None and args.decode is None
     backend = _at(rule.backend, at)
     why = args.choices
@@ -76,11 +76,11 @@ def _apply(rule: AttentionRule, args: Args, at: Situation) -> Args:
     return replace(args, choices=why)
 
 
-def _at(places: Mapping[str, T], at: Situation) -> T | None:
+def _at(places: Mapping[Where, T], at: Situation) -> T | None:
     return next((value for place, value in places.items() if at.device.at(place)), None)
 
 
-def _accepted(args: Args, rules: list[AttentionRule]) -> Args:
+def _accepted(args: Args, rules: list[SglangAttention]) -> Args:
     for rule in rules:
         for backend in dict.fromkeys(args.backends):
             if backend is not None and ((rule.accepts and backend not in rule.accepts) or backend in rule.rejects):

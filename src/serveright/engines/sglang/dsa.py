@@ -26,14 +26,26 @@ def _kv_dtype(args: Args, at: Situation) -> Args:
     sinks = at.behaviour.listed("learnable_sink", at.seen.architecture) and at.seen.sinks
     wanted = args.kv_dtype
     if sinks and wanted not in ("auto", "bf16", "bfloat16"):
-        return refuse(args, "dsa-sinks-kv", f"Learnable DSA attention sinks require a bfloat16 KV cache; got kv_cache_dtype={wanted}.", msg("the sinks are kept in bfloat16 only"), "arg_groups/overrides.py:521")
+        return refuse(
+            args,
+            "dsa-sinks-kv",
+            f"Learnable DSA attention sinks require a bfloat16 KV cache; got kv_cache_dtype={wanted}.",
+            msg("the sinks are kept in bfloat16 only"),
+            "arg_groups/overrides.py:521",
+        )
     if wanted == "auto":
         wanted = "fp8_e4m3" if at.device.major >= 10 and not sinks else "bfloat16"
-        why = msg("KV cache dtype {dtype}: the default for sparse latent attention on sm_{sm}; the checkpoint's own KV scheme is not asked", dtype=wanted, sm=at.device.sm)
+        why = msg(
+            "KV cache dtype {dtype}: the default for sparse latent attention on sm_{sm}; the checkpoint's own KV scheme is not asked",
+            dtype=wanted,
+            sm=at.device.sm,
+        )
         args = replace(args, choices=(*args.choices, why))
     wanted = "bfloat16" if wanted == "bf16" else wanted
     if wanted not in ("bfloat16", "fp8_e4m3"):
-        return refuse(args, "dsa-kv-dtype", _ONLY, msg("sparse latent attention has kernels for bfloat16 and fp8_e4m3 rows only"), "arg_groups/overrides.py:537")
+        return refuse(
+            args, "dsa-kv-dtype", _ONLY, msg("sparse latent attention has kernels for bfloat16 and fp8_e4m3 rows only"), "arg_groups/overrides.py:537"
+        )
     return replace(args, kv_dtype=wanted)
 
 
@@ -63,14 +75,22 @@ def _kernel_defaults(args: Args, at: Situation) -> tuple[str, str]:
 def _checks(args: Args, at: Situation) -> Args:
     chosen = {args.dsa_prefill, args.dsa_decode}
     if "triton" in chosen and not at.device.hip:
-        return refuse(args, "dsa-triton", "The triton DSA backend is only supported on ROCm/HIP.", msg("that kernel exists for AMD only"), "arg_groups/overrides.py:562")
+        return refuse(
+            args, "dsa-triton", "The triton DSA backend is only supported on ROCm/HIP.", msg("that kernel exists for AMD only"), "arg_groups/overrides.py:562"
+        )
     if at.device.hip or args.kv_dtype != "fp8_e4m3" or "tilelang" not in chosen:
         return args
     if chosen != {"tilelang"}:
         text = "CUDA TileLang FP8 KV requires both DSA backends to be tilelang; raw and scaled FP8 KV layouts cannot be mixed."
         return refuse(args, "dsa-tilelang-both", text, msg("TileLang reads raw fp8 rows, the other kernels scaled ones"), "arg_groups/overrides.py:571")
     if args.dcp > 1:
-        return refuse(args, "dsa-tilelang-dcp", "CUDA TileLang FP8 KV does not support --dcp-size > 1.", msg("decode context parallelism needs another kernel"), "arg_groups/overrides.py:576")
+        return refuse(
+            args,
+            "dsa-tilelang-dcp",
+            "CUDA TileLang FP8 KV does not support --dcp-size > 1.",
+            msg("decode context parallelism needs another kernel"),
+            "arg_groups/overrides.py:576",
+        )
     if (at.device.sm or 0) < 89:
         return refuse(args, "dsa-tilelang-sm", "CUDA TileLang FP8 KV requires SM89 or newer.", msg("the GPU has no fp8 units"), "arg_groups/overrides.py:582")
     return args

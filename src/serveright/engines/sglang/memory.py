@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from serveright.engines.sglang.args import Args, Situation
-from serveright.engines.sglang.behaviour import MemoryRule
+from serveright.types.sglang import SglangTiers
 from serveright.types.text import msg
 
 _PREFILL_A2A = ("none", "deepep", "megamoe", "flashinfer")
@@ -62,7 +62,12 @@ def memory_defaults(args: Args, at: Situation) -> Args:
     if args.mem_fraction is not None:
         return args
     share = _share(args, at)
-    why = msg("static memory share {share} from {mib:n} MiB: {reserved:n} MiB are kept for activations and graphs", share=share, mib=mib, reserved=reserved_mib(args, at))
+    why = msg(
+        "static memory share {share} from {mib:n} MiB: {reserved:n} MiB are kept for activations and graphs",
+        share=share,
+        mib=mib,
+        reserved=reserved_mib(args, at),
+    )
     return replace(args, mem_fraction=share, choices=(*args.choices, why))
 
 
@@ -103,13 +108,13 @@ def reserved_mib(args: Args, at: Situation) -> float:
     return reserved + _draft_mib(args, rule)
 
 
-def _draft_mib(args: Args, rule: MemoryRule) -> float:
+def _draft_mib(args: Args, rule: SglangTiers) -> float:
     if args.algorithm is None or args.algorithm == "NGRAM":
         return 0
     return rule.standalone_mib if args.algorithm == "STANDALONE" else rule.speculative_mib
 
 
-def _graph_mib(args: Args, at: Situation, rule: MemoryRule) -> float:
+def _graph_mib(args: Args, at: Situation, rule: SglangTiers) -> float:
     batch = args.decode_graph_batch or 0
     total = 0.0
     if args.role != "prefill":

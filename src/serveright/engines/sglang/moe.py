@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 
 from serveright.engines.sglang.args import Args, Situation
-from serveright.engines.sglang.behaviour import MoeRule
 from serveright.engines.sglang.refuse import refuse
+from serveright.types.sglang import SglangMoe
 from serveright.types.text import msg
 
 _SPANNING = ("megamoe", "deepep", "deepep_v2", "mooncake", "nixl", "ascend_fuseep", "flashinfer", "flashinfer_megamoe", "mori", "pplx")
@@ -44,7 +44,7 @@ def runner(args: Args, at: Situation) -> Args:
     return args
 
 
-def _holds(rule: MoeRule, args: Args, at: Situation) -> bool:
+def _holds(rule: SglangMoe, args: Args, at: Situation) -> bool:
     method = args.quantization if rule.declared_only else args.quantization or at.seen.quantization
     return (
         (rule.architectures == ("*",) or at.seen.architecture in rule.architectures)

@@ -30,13 +30,19 @@ class Pool(Struct, frozen=True, kw_only=True):
     refusals: tuple[Refusal, ...] = ()
 
 
+_NOTHING = Pool(tokens=0, window_tokens=0, running=0, limited_by="memory", rest_gib=0.0)
+
+
 def fill(args: Args, at: Situation, rest_gib: float) -> Pool:
     """The pool for `rest_gib` GiB left after weights, slack and images. A double all the way, as SGLang counts GiB."""
     refusals: tuple[Refusal, ...] = ()
     slots = None
     fixed = 0
     if has_state(at.seen):
-        slot = slot_bytes(args, at)
+        try:
+            slot = slot_bytes(args, at)
+        except ValueError:
+            return _NOTHING  # refused when the arguments were decided
         states = state_pool(args, at, rest_gib, slot)
         slots, fixed = states.slots, (states.slots + 1) * slot
         rest_gib = states.rest_gib
@@ -106,11 +112,17 @@ def _small_window(args: Args, at: Situation, tokens: int, window_tokens: int) ->
     latent = at.seen.latent
     window = at.seen.window.window_tokens if at.seen.window else latent.window_tokens if latent and args.v4_pools else None
     page = args.page or 1
-    ratio_sized = args.v4_pools and v4_cells(args, at).window_cap is None or args.two_pools and not sized_by_requests(args, at)
+    ratio_sized = (args.v4_pools and v4_cells(args, at).window_cap is None) or (args.two_pools and not sized_by_requests(args, at))
     if tokens <= 0 or window is None or not ratio_sized or window + page < window_tokens:
         return ()
-    text = f"SWA pool ({window_tokens} tokens) cannot hold even one request: the prefill admission floor is sliding_window_size ({window}) + page_size ({page})."
-    return (Refusal(code="sglang-small-window", text=text, why=msg("raise --swa-full-tokens-ratio or the memory share"), source="sglang 0.5.23 pool_configurator.py:191"),)
+    text = (
+        f"SWA pool ({window_tokens} tokens) cannot hold even one request: the prefill admission floor is sliding_window_size ({window}) + page_size ({page})."
+    )
+    return (
+        Refusal(
+            code="sglang-small-window", text=text, why=msg("raise --swa-full-tokens-ratio or the memory share"), source="sglang 0.5.23 pool_configurator.py:191"
+        ),
+    )
 
 
 def _running(args: Args, at: Situation, tokens: int, slots: int | None) -> tuple[int, str]:

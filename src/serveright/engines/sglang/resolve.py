@@ -4,12 +4,12 @@ from msgspec.structs import replace
 
 from serveright.engines.sglang import backends, dsa, memory, moe, spec, state
 from serveright.engines.sglang.args import Args, Situation, given
-from serveright.engines.sglang.behaviour import Behaviour
 from serveright.engines.sglang.refuse import refuse
 from serveright.engines.sglang.seen import device_of, see
 from serveright.types.engine import Resolved, Settings
 from serveright.types.hardware import Gpu
 from serveright.types.model import Checkpoint, ModelShape
+from serveright.types.sglang import SglangBehaviour
 from serveright.types.text import msg
 
 _WORDS = {"bfloat16": "bf16", "bf16": "bf16"}
@@ -18,7 +18,7 @@ _MOST_RUNNING = 4096
 """The engine never plans for more requests (resolve_max_num_reqs)."""
 
 
-def situation(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: Behaviour) -> Situation:
+def situation(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: SglangBehaviour) -> Situation:
     """What stays the same while settings vary."""
     return Situation(seen=see(shape, checkpoint, behaviour), device=device_of(gpu, behaviour), behaviour=behaviour)
 
@@ -46,7 +46,7 @@ def decide(at: Situation, settings: Settings) -> Args:
     return _last(args, at)
 
 
-def resolve(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: Behaviour, settings: Settings) -> Resolved:
+def resolve(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: SglangBehaviour, settings: Settings) -> Resolved:
     """Every automatic choice of one SGLang version for a model, a GPU and the user's settings.
 
     `max_num_seqs` is the engine's upper limit until the pool is known. Source: arg_groups/ of the version's wheel.

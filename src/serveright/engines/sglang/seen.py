@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from serveright.engines.sglang.behaviour import Behaviour, Experts
 from serveright.types.hardware import Gpu
 from serveright.types.model import Attention, Checkpoint, Latent, Layer, ModelShape, NumberFormat, Recurrent
+from serveright.types.sglang import Experts, SglangBehaviour
 
 _DTYPES = {"float16": "fp16", "bfloat16": "bf16", "half": "fp16"}
 
@@ -76,7 +76,7 @@ class Seen(Struct, frozen=True, kw_only=True):
     """Query heads of every kind of attention, which tensor parallelism must divide."""
 
 
-def device_of(gpu: Gpu, behaviour: Behaviour) -> Device:
+def device_of(gpu: Gpu, behaviour: SglangBehaviour) -> Device:
     """The device, with nvidia-smi's figure where it is known and the CUDA total in MiB elsewhere."""
     mib = behaviour.driver_mib.get(gpu.key, gpu.memory_bytes / 2**20)
     return Device(sm=gpu.sm, hip=gpu.vendor.upper() == "AMD", mib=mib)
@@ -135,9 +135,9 @@ def _counts(layers: tuple[Layer, ...], conv_rows: int) -> _Counts:
     )
 
 
-def see(shape: ModelShape, checkpoint: Checkpoint, behaviour: Behaviour) -> Seen:
+def see(shape: ModelShape, checkpoint: Checkpoint, behaviour: SglangBehaviour) -> Seen:
     """SGLang's view of a model and its checkpoint."""
-    name = "DeepseekV41ForCausalLM" if shape.model_type.startswith("deepseek_v41") else shape.architecture
+    name = behaviour.alias_by_model_type.get(shape.model_type) or behaviour.alias.get(shape.architecture, shape.architecture)
     softmax = [m for layer in shape.layers for m in layer.mixers if isinstance(m, Attention)]
     latents = [m for layer in shape.layers for m in layer.mixers if isinstance(m, Latent)]
     plain = [m for m in softmax if m.kind not in ("sliding", "chunked")]
@@ -157,12 +157,12 @@ def see(shape: ModelShape, checkpoint: Checkpoint, behaviour: Behaviour) -> Seen
         states=counts.states,
         conv_rows=conv_rows,
         hidden=shape.hidden,
-        mla=behaviour.listed("mla", name) and bool(latents),
+        mla=bool(latents) and not behaviour.listed("v4", name),
         dsa=behaviour.listed("dsa", name) and any(m.indexer for m in latents),
         v4=behaviour.listed("v4", name),
         minimax_sparse=behaviour.listed("minimax_sparse", name),
         two_pools=_two_pools(name, windowed, behaviour),
-        sinks=behaviour.listed("sinks", name) and any(m.sinks for m in softmax) or any(m.sinks for m in latents),
+        sinks=(behaviour.listed("sinks", name) and any(m.sinks for m in softmax)) or any(m.sinks for m in latents),
         multimodal=bool(shape.towers) and not behaviour.listed("vision_off", name),
         vision=_vision(shape, name, behaviour),
         dtype=_dtype(shape),
@@ -183,11 +183,11 @@ def _dtype(shape: ModelShape) -> str:
     return _DTYPES.get(shape.dtype, shape.dtype)
 
 
-def _two_pools(name: str, windowed: list[Attention], behaviour: Behaviour) -> bool:
+def _two_pools(name: str, windowed: list[Attention], behaviour: SglangBehaviour) -> bool:
     return bool(windowed) and behaviour.listed("window_pools", name) and not behaviour.listed("window_pools_off", name)
 
 
-def _vision(shape: ModelShape, name: str, behaviour: Behaviour) -> tuple[int, int] | None:
+def _vision(shape: ModelShape, name: str, behaviour: SglangBehaviour) -> tuple[int, int] | None:
     towers = [t for t in shape.towers if t.kind == "vision"]
     if not towers or behaviour.listed("vision_config_unread", name):
         return None

@@ -60,11 +60,11 @@ def _check_extra(args: Args, at: Situation, able: bool) -> Args:
         text = f"extra_buffer is not supported for {at.seen.architecture}; use no_buffer."
         args = refuse(args, "extra-buffer-unsupported", text, msg("its kernels take no snapshots"), "arg_groups/mamba_hook.py:121")
     if args.page is not None:
-        chunk = state_chunk(at.seen)
-        if args.track_interval % args.page:
+        chunk, page = state_chunk(at.seen), args.page
+        if args.track_interval % page:
             text = "AssertionError: mamba_track_interval % page_size == 0"
             args = refuse(args, "track-interval-page", text, msg("snapshots must fall on page borders"), "arg_groups/mamba_hook.py:138")
-        if max(chunk, args.page) % min(chunk, args.page):
+        if max(chunk, page) % min(chunk, page):
             text = "For SSM models, either chunk_size or page_size must be divisible by the other"
             args = refuse(args, "state-chunk-page", text, msg("the state's chunk is {chunk} tokens", chunk=chunk), "arg_groups/overrides.py:1903")
     return args
@@ -113,7 +113,9 @@ def slot_of(mixer: Recurrent, tp: int) -> Slot:
         heads, *sides = mixer.state_shape
         return Slot(conv=0, state=_split(heads, tp, "heads") * _product(sides))
     if mixer.kind == "mamba1":
-        return Slot(conv=_split(mixer.conv_channels, tp, "inner channels") * rows, state=_split(mixer.state_shape[0], tp, "inner channels") * mixer.state_shape[-1])
+        return Slot(
+            conv=_split(mixer.conv_channels, tp, "inner channels") * rows, state=_split(mixer.state_shape[0], tp, "inner channels") * mixer.state_shape[-1]
+        )
     heads, value, key = mixer.state_shape
     state = _split(heads, tp, "heads") * value * key
     if mixer.kind == "kimi_delta":

@@ -30,6 +30,8 @@ class V4Cells(Struct, frozen=True, kw_only=True):
     window_ratio: float
     window_cap: int | None
     index_bytes: int
+    state_token: float
+    """Bytes of ratio-4 compressor state behind one window token, all layers."""
     bytes_per_token: float
     row_width: int
     page: int
@@ -71,6 +73,7 @@ def _cells(args: Args, at: Situation, seen: Seen) -> V4Cells:
         window_ratio=ratio,
         window_cap=cap,
         index_bytes=index,
+        state_token=(window - _row(args, 0, width, page, flat) * len(mixers)) * scale,
         bytes_per_token=total * scale,
         row_width=width,
         page=page,

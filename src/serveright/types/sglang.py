@@ -1,9 +1,7 @@
-"""What one SGLang version decides by name, by memory size or by constant: `facts/engines/sglang/behaviour.toml` read for a version, nothing else."""
+"""SGLang's behaviour at one version, as data: what `facts/engines/sglang/behaviour.toml` and `facts/calibration/sglang_memory.toml` hold."""
 
-import re
-from typing import Any, Literal
+from typing import Literal
 
-import msgspec
 from msgspec import Struct
 
 Where = Literal["any", "sm80_up", "sm80", "sm86", "sm89", "sm90", "sm100", "sm110", "sm120", "blackwell", "hip", "never"]
@@ -11,7 +9,7 @@ When = Literal["", "dsa", "windows", "state", "state_paged", "spec", "spec_tree"
 Experts = Literal["", "nvfp4", "nvfp4_w4a16", "mxfp4", "int4_group32"]
 
 
-class AttentionRule(Struct, frozen=True, kw_only=True):
+class SglangAttention(Struct, frozen=True, kw_only=True):
     """What an architecture's override writes when the user left the attention backend alone; the first entry whose `when` holds wins.
 
     Maps go from a place (`Where`) to the value there. `forced` overwrites the user's backend too, `split` writes the prefill and decode flags; pages overwrite the user's unless `page_if_unset`.
@@ -35,7 +33,7 @@ class AttentionRule(Struct, frozen=True, kw_only=True):
     message: str = ""
 
 
-class MoeRule(Struct, frozen=True, kw_only=True):
+class SglangMoe(Struct, frozen=True, kw_only=True):
     """Which MoE runner replaces `auto`; the first entry that holds wins. `declared_only`: reads --quantization, not the checkpoint."""
 
     architectures: tuple[str, ...]
@@ -49,7 +47,7 @@ class MoeRule(Struct, frozen=True, kw_only=True):
     declared_only: bool = False
 
 
-class MemoryRule(Struct, frozen=True, kw_only=True):
+class SglangTiers(Struct, frozen=True, kw_only=True):
     """Chunk, graph batch and memory share by device memory.
 
     `tiers`: below so many MiB, chunk tokens, largest decode graph under 4 GPUs, and from 4 on. `terms`: the reserve is a sum of terms;
@@ -73,7 +71,7 @@ class MemoryRule(Struct, frozen=True, kw_only=True):
     vision: bool = True
 
 
-class Defaults(Struct, frozen=True, kw_only=True):
+class SglangDefaults(Struct, frozen=True, kw_only=True):
     """Numbers an architecture's override fills in when the user did not."""
 
     architectures: tuple[str, ...]
@@ -83,7 +81,7 @@ class Defaults(Struct, frozen=True, kw_only=True):
     max_running_requests: int | None = None
 
 
-class Constants(Struct, frozen=True, kw_only=True):
+class SglangConstants(Struct, frozen=True, kw_only=True):
     """Numbers without a name of a model in them."""
 
     source: str
@@ -102,55 +100,43 @@ class Constants(Struct, frozen=True, kw_only=True):
     padding_slot: bool = True
 
 
-class Behaviour(Struct, frozen=True, kw_only=True):
+class SglangBehaviour(Struct, frozen=True, kw_only=True):
     """One version's decisions."""
 
     version: str
     names: dict[str, frozenset[str]]
-    attention: tuple[AttentionRule, ...]
-    moe: tuple[MoeRule, ...]
-    memory: MemoryRule
-    defaults: tuple[Defaults, ...]
-    constants: Constants
+    attention: tuple[SglangAttention, ...]
+    moe: tuple[SglangMoe, ...]
+    memory: SglangTiers
+    defaults: tuple[SglangDefaults, ...]
+    constants: SglangConstants
     driver_mib: dict[str, int]
+    alias: dict[str, str]
+    alias_by_model_type: dict[str, str]
 
     def listed(self, name: str, architecture: str) -> bool:
         """The architecture stands in that list of names."""
         return architecture in self.names.get(name, frozenset())
 
 
-def version_key(version: str) -> tuple[int, ...]:
-    """`0.5.8.post1` as numbers that sort; text other than numbers is ignored."""
-    return tuple(int(part) for part in re.findall(r"\d+", version))
+class SglangTerm(Struct, frozen=True, kw_only=True):
+    """One fitted quantity in bytes: `value` with the lowest and highest boot, over `n` boots."""
+
+    value: float
+    low: float
+    high: float
+    n: int
 
 
-def behaviour_for(data: dict[str, Any], version: str) -> Behaviour:
-    """The behaviour of `version` from the parsed behaviour.toml: entries whose `since`/`until` exclude it are dropped, of `memory` and `constants` the last one left counts.
+class SglangMemory(Struct, frozen=True, kw_only=True):
+    """What a rank of SGLang has lost before and while it loads weights, fitted on public start-up logs.
 
-    Raises ValueError where no entry is left for a version.
+    `before` is the device total minus the free memory of `Load weight begin`, by kind of machine: `cuda`, `cuda_many` (more than one GPU), `rocm`, `unified`.
+    `load` is what loading takes beyond the stored weights (handles, buffers, padding).
     """
-    at = version_key(version)
-    names: dict[str, frozenset[str]] = {}
-    for entry in _kept(data["names"], at):
-        names[entry["list"]] = names.get(entry["list"], frozenset()) | frozenset(entry["architectures"])
-    memory, constants = _kept(data["memory"], at), _kept(data["constants"], at)
-    if not memory or not constants:
-        raise ValueError(f"behaviour.toml knows nothing of sglang {version}")
-    return Behaviour(
-        version=version,
-        names=names,
-        attention=msgspec.convert(_kept(data["attention"], at), tuple[AttentionRule, ...]),
-        moe=msgspec.convert(_kept(data["moe"], at), tuple[MoeRule, ...]),
-        memory=msgspec.convert(memory[-1], MemoryRule),
-        defaults=msgspec.convert(_kept(data["default"], at), tuple[Defaults, ...]),
-        constants=msgspec.convert({key: value for entry in constants for key, value in entry.items()}, Constants),
-        driver_mib=data["driver_mib"],
-    )
 
-
-def _kept(entries: list[dict[str, Any]], at: tuple[int, ...]) -> list[dict[str, Any]]:
-    return [
-        {key: value for key, value in entry.items() if key not in ("since", "until")}
-        for entry in entries
-        if at >= version_key(entry.get("since", "0")) and not ("until" in entry and at >= version_key(entry["until"]))
-    ]
+    source: str
+    as_of: str
+    rows: int
+    before: dict[str, SglangTerm]
+    load: SglangTerm

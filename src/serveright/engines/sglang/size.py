@@ -1,0 +1,62 @@
+"""The whole of step 2 for SGLang: choices, layout, memory and what it holds, from one call."""
+
+from msgspec.structs import replace
+
+from serveright.engines.sglang.capacity import capacity_of
+from serveright.engines.sglang.layout import layout_of
+from serveright.engines.sglang.pool import fill
+from serveright.engines.sglang.resolve import decide, resolved_of, situation
+from serveright.engines.sglang.split import split_of
+from serveright.types.engine import Capacity, EngineLayout, MemorySplit, Settings, Sized
+from serveright.types.hardware import Gpu
+from serveright.types.model import Checkpoint, ModelShape
+from serveright.types.sglang import SglangBehaviour, SglangMemory
+
+_GIB = 2**30
+
+
+def size(
+    shape: ModelShape,
+    checkpoint: Checkpoint,
+    weight_bytes_per_gpu: int,
+    gpu: Gpu,
+    behaviour: SglangBehaviour,
+    calibration: SglangMemory,
+    settings: Settings,
+    context_tokens: int,
+) -> Sized:
+    """What SGLang decides and holds for requests of `context_tokens`, on one GPU of the deployment and in total.
+
+    A layout that cannot be computed because the engine refuses it stands with what could be: read `fits` and `refusals` first.
+    """
+    at = situation(shape, checkpoint, gpu, behaviour)
+    args = decide(at, settings)
+    memory = split_of(args, at, gpu, weight_bytes_per_gpu, calibration)
+    lay = layout_of(args, at)
+    pool = fill(args, at, memory.kv_pool_bytes / _GIB)
+    held = capacity_of(args, at, lay, pool, context_tokens)
+    resolved = replace(resolved_of(args, at), max_num_seqs=pool.running * args.attn_dp)
+    return Sized(resolved=resolved, settings=settings, layout=lay, memory=memory, capacity=held)
+
+
+def layout(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: SglangBehaviour, settings: Settings) -> EngineLayout:
+    """How the cache lies on one GPU. Source: model_executor/pool_configurator.py of the version's wheel."""
+    at = situation(shape, checkpoint, gpu, behaviour)
+    return layout_of(decide(at, settings), at)
+
+
+def split(
+    shape: ModelShape, checkpoint: Checkpoint, weight_bytes_per_gpu: int, gpu: Gpu, behaviour: SglangBehaviour, calibration: SglangMemory, settings: Settings
+) -> MemorySplit:
+    """Where one GPU's memory goes, in bytes."""
+    at = situation(shape, checkpoint, gpu, behaviour)
+    return split_of(decide(at, settings), at, gpu, weight_bytes_per_gpu, calibration)
+
+
+def capacity(
+    shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: SglangBehaviour, settings: Settings, kv_pool_bytes: int, context_tokens: int
+) -> Capacity:
+    """What a pool of `kv_pool_bytes` per GPU holds (KV rows and recurrent states together)."""
+    at = situation(shape, checkpoint, gpu, behaviour)
+    args = decide(at, settings)
+    return capacity_of(args, at, layout_of(args, at), fill(args, at, kv_pool_bytes / _GIB), context_tokens)
