@@ -77,6 +77,8 @@ class VllmBehaviour(Struct, frozen=True, kw_only=True):
     async_scheduling: bool
     """On by default."""
     v2_runner: bool
+    sampler: str
+    """How top-k and top-p are found while memory is profiled: sorted | threshold."""
     hybrid_prefix_caching: bool
     null_block: bool
     """One block is held back when a request is checked against the pool."""
@@ -141,7 +143,7 @@ class VllmMemory(Struct, frozen=True, kw_only=True):
     collective: MemoryTerm
     """Bytes of communicators once there are several ranks."""
     logit_bytes: dict[str, MemoryTerm]
-    """Bytes alive per logit while sampling is profiled, by model runner: v1 | v2."""
+    """Bytes alive per logit while sampling is profiled, by sampler: sorted | threshold."""
     forward: dict[str, MemoryTerm]
     """Multiple of one token's widest layer, by kind of model: dense | moe | hybrid | sparse_latent."""
     graphs: MemoryTerm

@@ -35,7 +35,7 @@ def capacity(plan: Plan, memory: MemorySplit, context_tokens: int, *, ranks: int
 def reported_tokens(plan: Plan, blocks: int, concurrency: float, context_tokens: int) -> int:
     """Tokens as the version counts them: blocks dealt to groups before 0.22, requests times their length after."""
     if plan.site.behaviour.capacity_form == "blocks":
-        return blocks // max(1, len(plan.groups)) * min((g.block for g in plan.groups), default=0) * plan.demand.dcp
+        return blocks // max(1, len(plan.whole)) * min((g.block for g in plan.whole), default=0) * plan.demand.dcp
     return int(concurrency * context_tokens)
 
 

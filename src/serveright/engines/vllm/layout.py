@@ -17,14 +17,14 @@ _PLANNING = "vLLM v1/core/kv_cache_planning.py"
 def layout(plan: Plan, context_tokens: int) -> EngineLayout:
     """The layout; `pool_bytes_per_token` is what one token of the capacity the engine reports for `context_tokens` costs."""
     layers = tuple(x for g in plan.groups for x in g.layers)
-    fixed = sum(g.pages(context_tokens, plan.demand) for g in plan.groups if g.first.kind not in GROWING)
+    fixed = sum(g.pages(context_tokens, plan.demand) for g in plan.whole if g.first.kind not in GROWING)
     states = [g for g in plan.groups if g.first.kind == "state"]
     return EngineLayout(
         name=_name(plan),
         block_tokens=plan.block,
         groups=tuple(c for g in plan.groups for c in _cache_groups(g)),
         stored_bytes_per_token=_growth(layers, plan.demand.dcp),
-        padded_bytes_per_token=sum(plan.pool_block_bytes / (g.block * _share(g, plan.demand.dcp)) for g in plan.groups if g.first.kind in GROWING),
+        padded_bytes_per_token=sum(plan.pool_block_bytes / (g.block * _share(g, plan.demand.dcp)) for g in plan.whole if g.first.kind in GROWING),
         pool_bytes_per_token=pool_token_bytes(plan, context_tokens),
         pool_bytes_per_block=plan.pool_block_bytes,
         fixed_bytes_per_sequence=fixed * plan.pool_block_bytes,
@@ -36,7 +36,7 @@ def layout(plan: Plan, context_tokens: int) -> EngineLayout:
 
 def request_blocks(plan: Plan, tokens: int) -> int:
     """Blocks of the shared pool one request of `tokens` may hold, over all groups."""
-    return sum(g.pages(tokens, plan.demand) for g in plan.groups)
+    return sum(g.pages(tokens, plan.demand) for g in plan.whole)
 
 
 def pool_token_bytes(plan: Plan, context_tokens: int) -> float:
@@ -44,7 +44,7 @@ def pool_token_bytes(plan: Plan, context_tokens: int) -> float:
     if not plan.groups or not context_tokens:
         return 0
     if plan.site.behaviour.capacity_form == "blocks":
-        return plan.pool_block_bytes * len(plan.groups) / (min(g.block for g in plan.groups) * plan.demand.dcp)
+        return plan.pool_block_bytes * len(plan.whole) / (min(g.block for g in plan.whole) * plan.demand.dcp)
     return plan.pool_block_bytes * request_blocks(plan, context_tokens) / context_tokens
 
 

@@ -41,9 +41,8 @@ def split(shape: ModelShape, plan: Plan, weight_bytes_per_gpu: int, gpu: Gpu, ca
 def overhead_parts(shape: ModelShape, plan: Plan, gpu: Gpu, calibration: VllmMemory, settings: Settings) -> dict[str, int]:
     """What the profile run takes beyond the weights, in bytes by cause."""
     parallel, times, behaviour = settings.parallel, plan.schedule, plan.site.behaviour
-    runner = "v2" if behaviour.v2_runner else "v1"
     requests = min(times.max_num_seqs, times.token_budget)
-    logits = calibration.logit_bytes[runner].value * requests * shape.vocab
+    logits = calibration.logit_bytes[behaviour.sampler].value * requests * shape.vocab
     forward = calibration.forward[kind(shape)].value * token_bytes(shape, settings) * times.token_budget
     counted = behaviour.graphs_counted and not settings.eager
     return {

@@ -61,6 +61,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     """Caches of the whole model."""
     groups: tuple[Group, ...]
     """Groups as one GPU of the worst stage holds them."""
+    whole: tuple[Group, ...]
+    """Groups over all stages: a request takes blocks in every one of them."""
     page_layout: str
     pool_block_bytes: int
     prefix_caching: bool
@@ -92,7 +94,7 @@ def plan(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: VllmBeh
     choice = _block(site, backends, states, shape, settings, aligned=aligned, found=found)
     layers = specs(site, owned, choice.block, states, choice.states)
     order = page_layout(backends, layers)
-    groups, pool = _groups(shape, layers, settings, order, found)
+    whole, groups, pool = _groups(shape, layers, settings, order, found)
     return Plan(
         site=site,
         schedule=times,
@@ -100,6 +102,7 @@ def plan(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: VllmBeh
         choice=choice,
         layers=layers,
         groups=groups,
+        whole=whole,
         page_layout=order,
         pool_block_bytes=pool,
         prefix_caching=prefix,
@@ -254,16 +257,17 @@ def page_layout(backends: tuple[Reader, ...], layers: tuple[LayerSpec, ...]) -> 
     return candidates[0] if candidates else orders[0]
 
 
-def _groups(shape: ModelShape, layers: tuple[LayerSpec, ...], settings: Settings, order: str, found: list[Refusal]) -> tuple[tuple[Group, ...], int]:
+def _groups(shape: ModelShape, layers: tuple[LayerSpec, ...], settings: Settings, order: str, found: list[Refusal]) -> tuple[tuple[Group, ...], tuple[Group, ...], int]:
     outermost = order.startswith("B")
     full = settings.extra.get("disable-hybrid-kv-cache-manager", "") not in ("", "false")
     try:
         whole = group_layers(layers, block_outermost=outermost, full_windows=full)
     except CannotGroup as error:
         found.append(refusals.cannot_group(str(error)))
-        return (), 0
+        return (), (), 0
     stages = split_stages(whole, len(shape.layers), settings.parallel.pp)
-    return max(((g, pool_block_bytes(g, block_outermost=outermost)) for g in stages), key=lambda x: x[1], default=((), 0))
+    priced = [(g, pool_block_bytes(g, block_outermost=outermost)) for g in stages]
+    return whole, *max(priced, key=lambda x: x[1], default=((), 0))
 
 
 def window_models(shape: ModelShape) -> bool:
