@@ -28,10 +28,9 @@ ARCHITECTURES = frozenset(
         "KimiK25ForConditionalGeneration",
         "KimiVLForConditionalGeneration",
         "MiniCPM3ForCausalLM",
-        "AXK2ForCausalLM",
     }
 )
-_LATENT_WORDS = {"full_attention", "deepseek_sparse_attention", "sparse_attention", "sparse", "attention", "mla", "dsa"}
+_LATENT_WORDS = {"full_attention", "deepseek_sparse_attention", "sparse_attention", "sparse", "attention", "mla", "dsa", "indexed_attention"}
 Towers = tuple[tuple[Tower, ...], list[Weight], tuple[str, ...]]
 NO_TOWERS: Towers = ((), [], ())
 _COPIES = {"deepseek_v3", "deepseek_v32", "glm4_moe_lite"}

@@ -7,12 +7,12 @@ from serveright.types.model import ModelShape, Weight
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
 
-ARCHITECTURES = frozenset({"HYV4ForCausalLM"})
+ARCHITECTURES = frozenset({"HYV4ForCausalLM", "HYV4VLForConditionalGeneration"})
 
 
 def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     """A `ModelShape` from the config's own fields. Raises InputError for missing ones."""
-    frame = open_frame(fields, text_of(fields))
+    frame = open_frame(fields, text_of(fields), nested_root="model.language_model.")
     text, hidden = frame.text, frame.hidden
     streams = (text.opt_int("hc_mult") or 1) if text.flag("enable_ihc", default=True) else 1
     gated, sinks = text.flag("gated_mla", default=True), text.flag("learnable_sink", default=True)
@@ -38,7 +38,12 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
         last_norm="final_layernorm",
         extra=head,
     )
-    return deepseek.decoder(frame, files, dialect="hy4", parts=parts)
+    vision = fields.child("vision_config")
+    if vision is not None:
+        vision.ignore(*vision.raw)
+        fields.unknown("vision_config", msg("an encoder whose weights are not counted here"))
+    eyes: deepseek.Towers = ((), [], ("image",)) if vision is not None else deepseek.NO_TOWERS
+    return deepseek.decoder(frame, files, dialect="hy4", eyes=eyes, parts=parts)
 
 
 def _mix(path: str, layer: int | None, out: int, into: int, scales: int) -> list[Weight]:

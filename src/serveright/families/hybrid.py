@@ -139,7 +139,7 @@ def softmax(f: Fields, hidden: int, count: int, word: str, source: str) -> Laten
     indexer = latent.read_indexer(f)
     if f.raw.get("kv_lora_rank") is not None:
         row = latent.sparse(latent.read_latent(f), indexer if kind == attention.FULL else None)
-        return replace(row, kind="sliding_mla", window_tokens=window) if window else row
+        return latent.read_sliding(f, row, window) if window else row
     heads = attention.base_heads(f, hidden, attention.Defaults(source=source), count)
     f.note(attention.KV[0], msg("softmax layers keep K and V rows for {kv} heads; {query} query heads share them", kv=heads.kv, query=heads.query), heads.kv)
     return Attention(
@@ -197,6 +197,20 @@ def mixers(f: Fields, hidden: int, count: int, *, source: str = "serveright (pla
     return [tuple(_shared(mixer) if owners and not owners[i] else mixer for mixer in layer) for i, layer in enumerate(layers)]
 
 
+def cache_sources(f: Fields, count: int) -> list[int | None]:
+    """The layer whose rows each layer reads where a list with one entry a layer says so (`kv_source_layers`); None for its own."""
+    listed = f.ints("kv_source_layers")
+    if listed is None:
+        return [None] * count
+    if len(listed) != count:
+        f.unknown("kv_source_layers", msg("{given} entries for {count} layers", given=len(listed), count=count))
+        return [None] * count
+    sources = [source if 0 <= source < i else None for i, source in enumerate(listed)]
+    own = sources.count(None)
+    f.note("kv_source_layers", msg("{own} of {all} layers store rows of their own, the others read an earlier layer's", own=own, all=count), own)
+    return sources
+
+
 def _mamba_beside(f: Fields) -> bool:
     """Fields of Mamba and of attention heads, and no layer list (Falcon-H1's way)."""
     return any(f.raw.get(key) is not None for key in recurrent.MAMBA_STATE) and any(f.raw.get(key) is not None for key in attention.QUERY[:2])
@@ -215,8 +229,8 @@ def _shared(mixer: Mixer) -> Mixer:
 def _of(f: Fields, hidden: int, count: int, word: str, source: str) -> tuple[Mixer, ...]:
     if word in NO_MIXER:
         return ()
-    if word in BOTH:
-        pair = (recurrent_mixer(f, hidden, "recurrent"), softmax(f, hidden, count, "full", source))
+    if word in BOTH or word.removesuffix("_sliding") in BOTH:
+        pair = (recurrent_mixer(f, hidden, "recurrent"), softmax(f, hidden, count, "sliding" if word.endswith("_sliding") else "full", source))
         return tuple(mixer or UnknownMixer(name=word) for mixer in pair)
     mixer = softmax(f, hidden, count, word, source) or recurrent_mixer(f, hidden, word)
     return (mixer or UnknownMixer(name=word),)

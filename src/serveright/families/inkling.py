@@ -10,7 +10,7 @@ from serveright.types.model import Attention, Ffn, Layer, ModelShape, Tower, Wei
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
 
-ARCHITECTURES = frozenset({"InklingForConditionalGeneration", "InklingForCausalLM"})
+ARCHITECTURES = frozenset({"InklingForConditionalGeneration", "InklingForCausalLM", "Inkling2ForConditionalGeneration"})
 
 
 class _Plan(Struct, frozen=True, kw_only=True):
@@ -47,8 +47,16 @@ def _read(text: Fields, frame: Frame, count: int) -> _Plan:
     full = _heads(text, "", frame.hidden, kernel, None)
     window = text.integer("sliding_window_size", "sliding_window")
     local = _heads(text, "swa_", frame.hidden, kernel, window)
-    ids = frozenset(text.ints("local_layer_ids") or ())
-    text.note("local_layer_ids", msg("{local} of {count} layers see the last {window} tokens only", local=len(ids), count=count, window=window), len(ids))
+    words = text.items("layer_types", length=count)
+    listed = text.ints("local_layer_ids")
+    ids = frozenset((i for i, word in enumerate(words) if str(word).endswith("sliding")) if words is not None and listed is None else listed or ())
+    if text.raw.get("n_layers_per_attn_res_block") is not None:
+        text.unknown("n_layers_per_attn_res_block", msg("residual blocks of this version are not counted among the weights"))
+    text.note(
+        "layer_types" if listed is None else "local_layer_ids",
+        msg("{local} of {count} layers see the last {window} tokens only", local=len(ids), count=count, window=window),
+        len(ids),
+    )
     text.note(
         "swa_num_key_value_heads", msg("local layers keep {local} KV heads, global ones {full}", local=local.kv_heads, full=full.kv_heads), local.kv_heads
     )

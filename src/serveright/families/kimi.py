@@ -9,7 +9,7 @@ from serveright.types.model import Ffn, Latent, Layer, ModelShape, Recurrent, Un
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
 
-ARCHITECTURES = frozenset({"KimiLinearForCausalLM", "KimiK3ForConditionalGeneration"})
+ARCHITECTURES = frozenset({"KimiLinearForCausalLM", "KimiK3ForConditionalGeneration", "KimiK3LinearForCausalLM"})
 
 
 def shape(fields: Fields, files: ModelFiles) -> ModelShape:

@@ -42,10 +42,34 @@ def read_latent(f: Fields, hidden: int | None = None) -> Latent:
     return Latent(kind="mla", query_heads=heads, kv_lora_rank=rank, rope_dim=rope, nope_dim=nope, v_head_dim=v_dim, q_lora_rank=q_lora)
 
 
+def read_sliding(f: Fields, base: Latent, window: int) -> Latent:
+    """The latent mixer of window layers: `swa_` fields where they differ from the full layers' (Dots3-Note), the same widths otherwise."""
+
+    def width(name: str, other: int, minimum: int = 1) -> int:
+        value = f.opt_int(f"swa_{name}", minimum=minimum)
+        return other if value is None else value
+
+    nope = width("qk_nope_head_dim", base.nope_dim)
+    whole = f.opt_int("swa_head_dim")
+    rope = width("qk_rope_head_dim", whole - nope if whole and whole > nope else base.rope_dim, 0)
+    f.ignore("swa_num_key_value_heads")
+    return replace(
+        base,
+        kind="sliding_mla",
+        query_heads=width("num_attention_heads", base.query_heads),
+        kv_lora_rank=width("kv_lora_rank", base.kv_lora_rank),
+        q_lora_rank=f.opt_int("swa_q_lora_rank") or base.q_lora_rank,
+        rope_dim=rope,
+        nope_dim=nope,
+        v_head_dim=width("v_head_dim", base.v_head_dim),
+        window_tokens=window,
+    )
+
+
 def read_indexer(f: Fields) -> Indexer | None:
     """The indexer's widths, None where the config has no `index_topk` (in any spelling)."""
     topk = f.opt_int(*INDEX_TOPK)
-    if not topk:
+    if not topk or f.raw.get("use_dsa") is False:
         f.ignore(*INDEX_HEADS, *INDEX_DIM, *INDEX_RATIO, *INDEX_KEYS)
         return None
     key = next(k for k in INDEX_TOPK if f.raw.get(k) is not None)

@@ -16,6 +16,7 @@ ARCHITECTURES = frozenset(
         "Qwen3_5MoeForCausalLM",
         "Qwen3_5ForConditionalGeneration",
         "Qwen3_5MoeForConditionalGeneration",
+        "InternS2PreviewForConditionalGeneration",
     }
 )
 Eyes = tuple[tuple[Tower, ...], list[Weight], tuple[str, ...]]
@@ -27,6 +28,11 @@ _NAMES = feed.FfnNames(shared="shared_expert", shared_gate="shared_expert_gate")
 def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     """A `ModelShape` from the config's own fields. Raises InputError for missing ones."""
     frame = open_frame(fields, text_of(fields), nested_root="model.language_model.")
+    for key in ("ts_config", "time_series_config"):
+        other = fields.child(key)
+        if other is not None:
+            other.ignore(*other.raw)
+            fields.unknown(key, msg("an encoder whose weights are not counted here"))
     return decoder(frame, files, dialect="qwen_hybrid", eyes=vision(fields, files, "model.visual"))
 
 

@@ -96,6 +96,7 @@ _STYLES = {
     "MiniMaxText01ForCausalLM": _MINIMAX,
     "MiniMaxForCausalLM": _MINIMAX,
     "MambaForCausalLM": _MAMBA1,
+    "FalconMambaForCausalLM": _MAMBA1,
     "Mamba2ForCausalLM": _MAMBA2,
 }
 ARCHITECTURES = frozenset(_STYLES)

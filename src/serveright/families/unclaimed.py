@@ -183,7 +183,7 @@ def _sharing(text: Fields, mixers: list[tuple[Mixer, ...]]) -> list[int | None]:
     if text.flag("use_cla") and factor > 1:
         text.note("cla_share_factor", msg("groups of {factor} layers share one layer's rows", factor=factor))
         return [index - index % factor if index % factor else None for index in range(count)]
-    return [None] * count
+    return hybrid.cache_sources(text, count)
 
 
 def _mixer_weights(style: Style, path: str, index: int, hidden: int, mixer: Mixer) -> list[Weight]:
