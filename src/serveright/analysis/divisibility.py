@@ -17,7 +17,8 @@ def divisibility(shape: ModelShape, checkpoint: Checkpoint, tp: int, ep: int = 1
     """
     across = max(tp, ep, expert_ranks or 1)
     found = [*_heads(shape, tp), *_experts(shape, ep), *_widths(shape, tp, across // ep), *_tiles(shape, checkpoint, tp, across // ep)]
-    return tuple(dict.fromkeys(found))
+    apart = {(problem.what, problem.part, problem.size, str(problem.text.values)): problem for problem in found}
+    return tuple(apart.values())
 
 
 def _heads(shape: ModelShape, tp: int) -> Iterator[Indivisible]:
