@@ -16,7 +16,7 @@ DeepSeek-V4-Pro, EP 8 with DP attention.
 vLLM since 0.10, SGLang since 0.4.7.
 
 ## Sources
-github.com/ROCm/ATOM/issues/1210
+github.com/ROCm/ATOM/pull/1210
 """
 
 from collections.abc import Iterator
