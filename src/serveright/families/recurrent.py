@@ -131,7 +131,7 @@ def read_kda(f: Fields, own: Fields | None = None) -> Recurrent:
     kernel = source.integer(*CONV)
     source.note("head_dim", msg("Kimi delta attention: a state of {heads} x {dim} x {dim} per layer and sequence, whatever the length", heads=heads, dim=dim))
     source.ignore("gate_lower_bound", "kda_lower_bound", "linear_lower_bound", "use_full_rank_gate", "safe_gate")
-    bound = source.raw.get("gate_lower_bound", source.raw.get("kda_lower_bound"))
+    bound = next((source.raw[key] for key in ("gate_lower_bound", "kda_lower_bound", "linear_lower_bound") if source.raw.get(key) is not None), None)
     return Recurrent(
         kind="kimi_delta",
         state_heads=heads,
