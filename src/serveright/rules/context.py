@@ -12,11 +12,12 @@ from msgspec.structs import replace
 
 from serveright.analysis.given import Given
 from serveright.analysis.versions import at_least, within
+from serveright.readers.grammar import Grammar
 from serveright.types.command import GivenFlag, LaunchCommand
 from serveright.types.engine import Parallel, Settings, Sized
 from serveright.types.engine_table import Architecture, EngineIndex, EngineName, EngineTable, Flag
 from serveright.types.hardware import Gpu
-from serveright.types.lore import Defect, Lore
+from serveright.types.lore import Defect, Lore, Successor
 from serveright.types.model import Attention, Checkpoint, Family, Ffn, Latent, Mixer, ModelShape, NumberFormat, Recurrent
 from serveright.types.parsers import ParserChoice
 from serveright.types.report import Confidence, Edit, Effect, Location, Severity
@@ -92,6 +93,28 @@ class Context(Given, frozen=True, dict=True):
         index = self.facts.indexes.get(engine)
         span = index.spans.get(kind, {}).get(name) if index else None
         return (index.versions[span.first], index.versions[span.last]) if index and span else None
+
+    @cached_property
+    def grammar(self) -> Grammar:
+        """The spellings of this version."""
+        return Grammar(self.table)
+
+    def knows(self, name: str) -> bool:
+        """Whether this version accepts a flag (dotted keys too)."""
+        return self.grammar.find(name) is not None
+
+    def ambiguous(self, written: str) -> tuple[str, ...]:
+        """What an abbreviation could mean where it means several."""
+        return self.grammar.ambiguous(written)
+
+    def abbreviated(self, written: str) -> bool:
+        """Whether a written name is a working abbreviation."""
+        spelling = self.grammar.find(written)
+        return spelling is not None and spelling.abbreviated
+
+    def successor(self, name: str) -> Successor | None:
+        """What became of a flag of this engine."""
+        return next((entry for entry in self.facts.lore.successors if entry.engine == self.command.engine and entry.flag == name), None)
 
     def spec(self, *names: str) -> Flag | None:
         """The table's entry for a flag under any of these names."""
