@@ -129,7 +129,17 @@ def _with_memory(gpu: Gpu, memory: int) -> Gpu:
 def _unknown(name: str) -> Gpu:
     link = Interconnect(kind="none")
     return Gpu(
-        key=name, name=name, vendor="amd", architecture="", capability=None, memory_bytes=0, memory_marketing_bytes=0, bandwidth_bytes_per_s=0, flops={}, interconnect=link, gpus_per_node=1
+        key=name,
+        name=name,
+        vendor="amd",
+        architecture="",
+        capability=None,
+        memory_bytes=0,
+        memory_marketing_bytes=0,
+        bandwidth_bytes_per_s=0,
+        flops={},
+        interconnect=link,
+        gpus_per_node=1,
     )
 
 

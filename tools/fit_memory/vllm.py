@@ -73,7 +73,11 @@ def cases(boots: Iterable[Boot]) -> list[Case]:
 def usable(case: Case) -> bool:
     """The log gives weights, cache memory and the share, and the memory was profiled, not given."""
     boot = case.boot
-    return None not in (boot.weights, boot.available, boot.settings.mem_fraction) and boot.gpu.memory_bytes > 0 and "kv-cache-memory-bytes" not in boot.settings.extra
+    return (
+        None not in (boot.weights, boot.available, boot.settings.mem_fraction)
+        and boot.gpu.memory_bytes > 0
+        and "kv-cache-memory-bytes" not in boot.settings.extra
+    )
 
 
 def fit(rows: Sequence[Case]) -> VllmMemory:
@@ -168,7 +172,9 @@ def _layout(concurrency: float, tokens: int, boot: Boot) -> float | None:
 def write(calibration: VllmMemory, guesses: Sequence[Guess]) -> None:
     """The calibration with its spread, as TOML."""
     shares = sorted(
-        (g.boot.settings.mem_fraction or 0) and (g.memory.kv_pool_bytes - (g.boot.available or 0)) / g.memory.budget_bytes for g in guesses if g.available_error is not None
+        (g.boot.settings.mem_fraction or 0) and (g.memory.kv_pool_bytes - (g.boot.available or 0)) / g.memory.budget_bytes
+        for g in guesses
+        if g.available_error is not None
     )
     low, high = shares[len(shares) // 10], shares[-1 - len(shares) // 10]
     lines = [

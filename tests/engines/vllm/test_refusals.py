@@ -1,0 +1,72 @@
+"""vLLM's refusals on flags and shapes, each with the engine's own words, and silence where it would start."""
+
+import pytest
+
+from serveright.catalog.behaviour import load_vllm_behaviour
+from serveright.engines.vllm import resolve
+from serveright.types.engine import Parallel, Resolved, Settings
+from serveright.types.model import Layer, ModelShape
+from tests.engines.vllm.models import PLAIN, full, latent, model
+from tests.engines.vllm.oracle import gpu
+
+LLAMA = model(*[full(8, 32)] * 4)
+GPT = model(*[full(8, 64, 64, window=128), full(8, 64, 64)] * 2)
+DEEPSEEK = model(*[latent()] * 4, architecture="DeepseekV3ForCausalLM", mtp=(Layer(index=4, mixers=(latent(),)),))
+
+
+def asked(shape: ModelShape, capability: str = "9.0", version: str = "0.33.0", **settings: object) -> Resolved:
+    return resolve(shape, PLAIN, gpu(capability), load_vllm_behaviour(version), Settings(**{"context_tokens": 8192, **settings}))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("shape", "settings", "text"),
+    [
+        (LLAMA, {"parallel": Parallel(tp=3)}, "Total number of attention heads (32) must be divisible by tensor parallel size (3)."),
+        (LLAMA, {"parallel": Parallel(tp=8, dcp=3)}, "tp_size=8 must be divisible by dcp_size=3."),
+        (LLAMA, {"parallel": Parallel(tp=8, dcp=2)}, "Decode context parallelism for GQA/MQA requires `--tensor-parallel-size` (8)"),
+        (LLAMA, {"parallel": Parallel(tp=16, dcp=4)}, "`--decode-context-parallel-size` (4) exceeds the maximum supported value (2)"),
+        (GPT, {"parallel": Parallel(tp=16, dcp=2)}, "DCP not support sliding window."),
+        (LLAMA, {"kv_dtype": "fp16"}, 'kv_cache_dtype="float16" is incompatible with dtype="bfloat16"'),
+        (LLAMA, {"speculative_method": "mtp", "speculative_tokens": 1}, "ZeroDivisionError: integer modulo by zero"),
+        (LLAMA, {"attention_backend": "FLASHMLA"}, "Selected backend AttentionBackendEnum.FLASHMLA is not valid for this configuration."),
+    ],
+)
+def test_refused(shape: ModelShape, settings: dict[str, object], text: str) -> None:
+    assert any(r.text.startswith(text) for r in asked(shape, **settings).refusals)
+
+
+@pytest.mark.parametrize(
+    ("shape", "settings"),
+    [
+        (LLAMA, {}),
+        (LLAMA, {"parallel": Parallel(tp=16, dcp=2)}),
+        (DEEPSEEK, {"parallel": Parallel(tp=8, dcp=8)}),
+        (DEEPSEEK, {"speculative_method": "mtp", "speculative_tokens": 3}),
+        (LLAMA, {"kv_dtype": "bf16"}),
+    ],
+)
+def test_started(shape: ModelShape, settings: dict[str, object]) -> None:
+    assert asked(shape, **settings).refusals == ()
+
+
+def test_fp8_cache_of_latent_models_needs_sm_89() -> None:
+    assert asked(DEEPSEEK, "8.0", kv_dtype="fp8").refusals[0].text.startswith("FP8 KV cache is not supported by the Triton MLA backend on NVIDIA A100")
+    assert asked(DEEPSEEK, "8.9", kv_dtype="fp8").refusals == ()
+
+
+@pytest.mark.parametrize(
+    ("version", "share", "budget", "seqs", "flight"),
+    [("0.11.0", 0.9, 8192, 1024, 8192), ("0.22.0", 0.92, 8192, 1024, 8192), ("0.33.0", 0.92, 16384, 1024, 32768)],
+)
+def test_defaults_by_version(version: str, share: float, budget: int, seqs: int, flight: int) -> None:
+    found = asked(LLAMA, "10.0", version)
+    assert (found.mem_fraction, found.token_budget, found.max_num_seqs, found.in_flight_tokens) == (share, budget, seqs, flight)
+
+
+@pytest.mark.parametrize(
+    ("capability", "kv", "decode", "block"),
+    [("9.0", None, "FLASH_ATTN_MLA", 16), ("9.0", "fp8", "FLASHMLA", 64), ("10.0", None, "FLASHINFER_MLA", 32), ("12.0", None, "TRITON_MLA", 16)],
+)
+def test_backends_of_latent_models(capability: str, kv: str | None, decode: str, block: int) -> None:
+    found = asked(DEEPSEEK, capability, kv_dtype=kv)
+    assert (found.attention_decode, found.block_tokens) == (decode, block)
