@@ -16,7 +16,7 @@ from serveright.types.cache import StateDefaults
 from serveright.types.model import ModelShape
 from serveright.types.source import ModelFiles
 
-GOLDEN = Path(__file__).parent.parent / "families" / "golden"
+GOLDEN = Path(__file__).parent.parent / "families" / "golden_latent"
 LLAMA_70B: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"],
     "model_type": "llama",

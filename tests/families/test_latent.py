@@ -12,7 +12,7 @@ from serveright.families.read import read_model
 from serveright.types.model import Latent, ModelShape
 from serveright.types.source import ModelFiles
 
-GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.json"))
+GOLDEN = sorted((Path(__file__).parent / "golden_latent").glob("*.json"))
 DOTS: dict[str, Any] = {
     "architectures": ["GlmMoeDsaForCausalLM"],
     "hidden_size": 64,

@@ -1,6 +1,8 @@
 """Against the material beside the project: every config reads, totals meet the published ones, rows and states meet vLLM's own sizing."""
 
+import fnmatch
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -95,3 +97,27 @@ def test_rows_and_states_meet_vllm_where_it_stores_what_was_asked(shared: Path) 
         equal += 1
     print(f"{equal} cases equal")
     assert equal >= 110
+
+
+def _matches(pattern: str, paths: set[str]) -> bool:
+    if pattern.startswith("re:"):
+        return any(re.match(pattern[3:], path) for path in paths)
+    return any(path == pattern or path.startswith(f"{pattern}.") or fnmatch.fnmatchcase(path, f"{pattern}*") for path in paths)
+
+
+@pytest.mark.shared
+def test_module_paths_are_the_checkpoints_own(shared: Path) -> None:
+    """Every exception and every per-module format in the quantisation lists beside these models names a tensor that was derived."""
+    checked = 0
+    for path in sorted((shared / "configs").glob("nvidia--*_hf_quant_config.json")):
+        config = path.with_name(path.name.replace("_hf_quant_config", ""))
+        if config not in _mine(shared):
+            continue
+        listed = json.loads(path.read_text())["quantization"]
+        patterns = [*(listed.get("exclude_modules") or ()), *(listed.get("quantized_layers") or ())]
+        names = {re.sub(r"experts\.\d+\.", "experts.*.", pattern) for pattern in patterns}
+        paths = {weight.path for weight in read_model(_read(config)).weights}
+        assert [name for name in sorted(names) if not _matches(name, paths)] == [], config.stem
+        checked += len(names)
+    print(f"{checked} names found")
+    assert checked >= 2000

@@ -14,7 +14,7 @@ from serveright.families.read import read_model
 from serveright.types.model import ModelShape, Recurrent, UnknownMixer
 from serveright.types.source import ModelFiles
 
-GOLDEN = {path.stem: json.loads(path.read_text())["config"] for path in sorted((Path(__file__).parent / "golden").glob("*.json"))}
+GOLDEN = {path.stem: json.loads(path.read_text())["config"] for path in sorted((Path(__file__).parent / "golden_latent").glob("*.json"))}
 
 
 def read(config: dict[str, Any]) -> ModelShape:

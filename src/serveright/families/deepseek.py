@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from serveright.families import ffn as feed
 from serveright.families import kimi_towers, latent, towers
-from serveright.families.blocks import linear, norm
+from serveright.families.blocks import norm
 from serveright.families.fields import Fields
 from serveright.families.frame import MTP, Block, Frame, close_frame, edges, layer_count, open_frame, text_of
 from serveright.types.model import Ffn, Latent, Layer, ModelShape, Tower, Weight
@@ -136,7 +136,7 @@ def _block(frame: Frame, i: int, mixer: Latent, ffn: Ffn, names: feed.FfnNames, 
 
 def _prediction(frame: Frame, count: int, mixer: Latent, ffn: Ffn, names: feed.FfnNames, parts: Parts) -> list[Block]:
     extra = prediction_layers(frame.text)
-    copies = frame.text.raw.get("model_type") in _COPIES
+    copies = (frame.text.text("model_type") or "") in _COPIES
     plain = replace(parts, around=None)
     blocks: list[Block] = []
     for i in range(count, count + extra):
@@ -162,7 +162,7 @@ def joint(path: str, layer: int, hidden: int, vocab: int, *, copies: bool, last_
     weights = [
         *norm(f"{path}.enorm", hidden, layer=layer),
         *norm(f"{path}.hnorm", hidden, layer=layer),
-        *linear(f"{path}.eh_proj", "mtp", hidden, 2 * hidden, "replicated", layer=layer),
+        latent.unquantised(f"{path}.eh_proj", "mtp", hidden, 2 * hidden, layer=layer),
         *norm(f"{path}.{last_norm}", hidden, layer=layer),
     ]
     if copies:

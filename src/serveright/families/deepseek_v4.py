@@ -205,7 +205,7 @@ def _attention(plan: _Plan, path: str, i: int, m: Latent, source: int | None) ->
 def _indexer(path: str, i: int, plan: _Plan, ix: Indexer, q_lora: int, *, pooled: bool) -> list[Weight]:
     weights = [
         *linear(f"{path}.wq_b", "indexer", ix.heads * ix.dim, q_lora, "replicated", layer=i),
-        *linear(f"{path}.weights_proj", "indexer", ix.heads, plan.frame.hidden, "replicated", layer=i),
+        latent.unquantised(f"{path}.weights_proj", "indexer", ix.heads, plan.frame.hidden, layer=i),
     ]
     if not pooled:
         return weights + _compressor(f"{path}.compressor", i, plan.frame.hidden, ix.dim, ix.compress_ratio, overlap=True, learned=True, part="indexer")
@@ -220,8 +220,8 @@ def _compressor(path: str, i: int, hidden: int, width: int, ratio: int, *, overl
     out = (2 if overlap else 1) * width
     return [
         *([_table(f"{path}.ape", part, (ratio, out), layer=i)] if learned else []),
-        *linear(f"{path}.wkv", part, out, hidden, "replicated", layer=i),
-        *linear(f"{path}.wgate", part, out, hidden, "replicated", layer=i),
+        latent.unquantised(f"{path}.wkv", part, out, hidden, layer=i),
+        latent.unquantised(f"{path}.wgate", part, out, hidden, layer=i),
         *norm(f"{path}.norm", width, layer=i, part=part),
     ]
 

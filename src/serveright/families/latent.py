@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from serveright.families.blocks import linear, mla, norm
 from serveright.families.fields import Fields
-from serveright.types.model import Indexer, Latent, LatentKind, Weight
+from serveright.types.model import Indexer, Latent, LatentKind, Part, Weight
 from serveright.types.text import msg
 
 INDEX_HEADS = ("index_n_heads", "indexer_n_heads", "index_num_heads", "indexer_num_heads")
@@ -155,11 +155,16 @@ def weights(path: str, layer: int, hidden: int, mixer: Latent, names: Names = _P
     return result
 
 
+def unquantised(path: str, part: Part, out: int, into: int, *, layer: int | None = None) -> Weight:
+    """A matrix that engines build and checkpoints store unquantised whatever the rest is."""
+    return Weight(path=path, part=part, shape=(out, into), shard="replicated", linear=False, layer=layer)
+
+
 def indexer_weights(path: str, layer: int, hidden: int, q_in: int, indexer: Indexer) -> list[Weight]:
     """The indexer's queries from the query latent, one shared key with its LayerNorm, and the weight of each head."""
     return [
         *linear(f"{path}.wq_b", "indexer", indexer.heads * indexer.dim, q_in, "replicated", layer=layer),
         *linear(f"{path}.wk", "indexer", indexer.key_heads * indexer.dim, hidden, "replicated", layer=layer),
         *norm(f"{path}.k_norm", indexer.dim, layer=layer, bias=True, part="indexer"),
-        *linear(f"{path}.weights_proj", "indexer", indexer.heads, hidden, "replicated", layer=layer),
+        unquantised(f"{path}.weights_proj", "indexer", indexer.heads, hidden, layer=layer),
     ]
