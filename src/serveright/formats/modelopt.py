@@ -58,7 +58,7 @@ def rules(quant: Quant) -> list[FormatRule]:
     if form is None and not name:
         form = _from_groups(here)
     if form is None:
-        here.doubt("quant_algo", msg("{name} is no algorithm known here", name=name or "nothing"))
+        here.doubt("quant_algo", msg("{name} is no algorithm known here", name=name or msg("nothing")))
         return excluded
     here.note("quant_algo", msg("weights in {name}", name=form.name))
     return [*excluded, FormatRule(patterns=_UNQUANTISED, format=None, within=True), FormatRule(patterns=(), format=form, target="linear", skip_parts=_NEVER)]

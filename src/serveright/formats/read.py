@@ -47,7 +47,7 @@ def read_checkpoint(files: ModelFiles) -> Checkpoint:
         return Checkpoint(method="none", format=plain(dtype).name, dtype=dtype, file_bytes=size, unknown=tuple(unknown))
     dialect = claims().get(quant.method)
     if dialect is None:
-        quant.doubt("quant_method", msg("{method} is no quantisation method known here", method=quant.method or "nothing"))
+        quant.doubt("quant_method", msg("{method} is no quantisation method known here", method=quant.method or msg("nothing")))
     rules = dialect(quant) if dialect else []
     declared = kv.declared(quant.raw, quant.path) | (kv.declared(files.hf_quant_config, "hf_quant_config") if quant.path != "hf_quant_config" else {})
     own = {path: wish for path, wish in declared.items() if path.startswith(quant.path)}

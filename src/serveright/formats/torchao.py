@@ -58,7 +58,7 @@ def _by_module(quant: Quant, data: dict[str, Any]) -> list[FormatRule]:
 def _everywhere(quant: Quant, key: str, kind: object) -> list[FormatRule]:
     form = _form(kind)
     if form is None:
-        quant.doubt(key, msg("{name} is no torchao configuration known here", name=_named(kind)[0][:80] or "nothing"))
+        quant.doubt(key, msg("{name} is no torchao configuration known here", name=_named(kind)[0][:80] or msg("nothing")))
         return []
     quant.note(key, msg("torchao: linears in {name}", name=form.name))
     return [FormatRule(patterns=(), format=form, target="linear", skip_parts=_SKIPPED)]

@@ -49,7 +49,7 @@ def too_large(origin: str, size: int) -> InputError:
     return InputError(msg("{file}: {size:gib} is no config file (limit {limit:gib})", file=origin, size=size, limit=LIMIT_BYTES))
 
 
-_KINDS = {list: "a list", str: "a text", int: "a number", float: "a number", bool: "true or false", type(None): "null"}
+_KINDS = {list: msg("a list"), str: msg("a text"), int: msg("a number"), float: msg("a number"), bool: msg("true or false"), type(None): msg("null")}
 
 
 class _Refused(Exception):
