@@ -64,8 +64,9 @@ def per_layer(fields: Fields, count: int, *keys: str) -> list[int] | None:
     for key in keys:
         value = fields.raw.get(key)
         if isinstance(value, list):
-            fields.items(key, length=count)
-            return [max(0, number) for number in fields.ints(key) or ()]
+            entries = fields.items(key, length=count) or []
+            numbers = Fields({key: [0 if entry is None else entry for entry in entries]}, fields.path).ints(key)
+            return [max(0, number) for number in numbers or ()]
         if value is not None:
             return [fields.integer(key, minimum=0)] * count
     fields.ignore(*keys)
@@ -106,7 +107,8 @@ def _scalar(fields: Fields, layers: int | None, *keys: str) -> int | None:
     for key in keys:
         value = fields.raw.get(key)
         if isinstance(value, list):
-            numbers = [number for number in (per_layer(fields, layers, key) if layers else list(fields.ints(key) or ())) if number > 0]
+            listed = per_layer(fields, layers, key) if layers else fields.ints(key)
+            numbers = [number for number in listed or () if number > 0]
             if not numbers:
                 raise InputError(msg("config.json: {key} names no layer with heads", key=fields.at(key)))
             return numbers[0]
@@ -209,10 +211,8 @@ def _numbered(fields: Fields, count: int) -> list[str] | None:
             marks,
         )
         return [CHUNKED if mark else FULL for mark in marks]
-    windows = fields.raw.get("sliding_window")
-    if isinstance(windows, list):
-        fields.items("sliding_window", length=count)
-        return [SLIDING if window else FULL for window in windows]
+    if isinstance(fields.raw.get("sliding_window"), list):
+        return [SLIDING if window else FULL for window in per_layer(fields, count, "sliding_window") or ()]
     return None
 
 
@@ -245,7 +245,7 @@ def attention_layers(
     fields.note(KV[0], msg("each token keeps K and V rows for {kv} heads; {query} query heads share them", kv=base.kv, query=base.query), base.kv)
     queries = per_layer(fields, count, "num_attention_heads_per_layer") or _list_only(fields, count, *QUERY)
     keys = per_layer(fields, count, "num_key_value_heads_per_layer", "num_kv_heads_per_layer") or _list_only(fields, count, *KV)
-    windows = fields.raw.get("sliding_window")
+    windows = per_layer(fields, count, "sliding_window") if isinstance(fields.raw.get("sliding_window"), list) else None
     if queries is not None and len(set(queries)) > 1:
         fields.note("num_attention_heads_per_layer", msg("query heads differ by layer"), sorted(set(queries)))
     layers: list[Attention | str] = []
@@ -255,7 +255,7 @@ def attention_layers(
             continue
         mine = heads[word]
         size = sizes.get(word)
-        if word == SLIDING and isinstance(windows, list):
+        if word == SLIDING and windows:
             size = windows[index]
         layers.append(_attention(word, mine, size, queries[index] if queries else None, keys[index] if keys else None, word in sinks))
     return layers

@@ -1,7 +1,6 @@
 """Baidu's ERNIE 4.5: dense, MoE, and the vision model with experts of two widths."""
 
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -57,11 +56,10 @@ _PAIRS = ("moe_intermediate_size", "moe_num_experts", "moe_layer_start_index", "
 
 def _split(text: Fields) -> tuple[int, int] | None:
     """Text and vision tokens have experts of their own: the first entry of each pair is the text's. Returns (experts, width) of the vision's."""
-    pairs: dict[str, Any] = {key: text.raw[key] for key in _PAIRS if isinstance(text.raw.get(key), list) and len(text.raw[key]) == 2}
+    found = {key: text.ints(key) or () for key in _PAIRS if isinstance(text.raw.get(key), list)}
+    pairs = {key: values for key, values in found.items() if len(values) == 2}
     if not pairs:
         return None
-    for key in pairs:
-        text.ints(key)
     text.note("moe_intermediate_size", msg("text and image tokens have experts of their own, of different widths"))
     widths, counts = pairs.get("moe_intermediate_size"), pairs.get("moe_num_experts")
     for key, value in pairs.items():

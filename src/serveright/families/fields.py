@@ -24,6 +24,11 @@ _HARMLESS = re.compile(
 )
 
 
+_COUNTS = re.compile(r"layers?$|^depth$|mtp_modules$|num_inputs$")
+_MOST = 4096
+"""More layers than any model has: a file that says so is broken, and lists of that length would never end."""
+
+
 class Fields:
     """Typed reads of one JSON object. `path` is its JSON path; nested objects share the log of their parent."""
 
@@ -75,6 +80,11 @@ class Fields:
         if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value < _LIMIT:
             raise InputError(
                 msg("config.json: {key} is {value}, which is no whole number from {minimum} up", key=self.at(key), value=repr(value)[:80], minimum=minimum),
+                msg("Compare the file with the one on the model's page."),
+            )
+        if value > _MOST and _COUNTS.search(key):
+            raise InputError(
+                msg("config.json: {key} is {value}, more layers than any model has", key=self.at(key), value=value),
                 msg("Compare the file with the one on the model's page."),
             )
         return value

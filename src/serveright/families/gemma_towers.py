@@ -117,7 +117,8 @@ def _audio(config: Fields, text_hidden: int) -> towers.Read:
         config.ignore("audio_embed_dim", "audio_samples_per_token")
         return Tower(kind="audio", layers=0, hidden=hidden), project
     layers, heads = config.integer("num_hidden_layers"), config.integer("num_attention_heads")
-    first, second = (config.ints("subsampling_conv_channels") or (128, 32))[:2]
+    channels = config.ints("subsampling_conv_channels") or (128, 32)
+    first, second = channels[0], channels[-1]
     kernel = config.int_or(5, "transformers 5.24 Gemma4AudioConfig", "conv_kernel_size", minimum=1)
     path = "model.audio_tower"
     weights = [

@@ -1,6 +1,7 @@
 """GLM-4 dense, GLM-4.5 to 4.7 and their vision models on grouped-query attention."""
 
 from functools import partial
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -51,7 +52,7 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
 def _mtp(files: ModelFiles, style: Style, frame: Frame, layers: list[Block]) -> list[Block]:
     """Most of these checkpoints store table and head once more beside the prediction layer (GLM-4.5, 4.7), some do not (4.6); only the index of the files tells."""
     listed = files.safetensors_index.get("weight_map")
-    names: dict[str, object] = listed if isinstance(listed, dict) else {}
+    names = cast("dict[str, object]", listed) if isinstance(listed, dict) else {}
     copies = not names or f"{frame.root}layers.{len(layers)}.embed_tokens.weight" in names
     made = predict(frame, style, layers, Predictor(copies=copies))
     if made and not names:

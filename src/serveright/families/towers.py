@@ -3,7 +3,7 @@
 Every reader takes the encoder's own config object and the module path it is stored under. What a preprocessor file says about pixels wins over the config.
 """
 
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -86,7 +86,7 @@ def pixels(files: ModelFiles, patch: int, merge: int) -> ImageGeometry:
     """Patches merged `merge` x `merge`; pixel limits from the preprocessor's file where it was there."""
     said = files.preprocessor_config
     size: Any = said.get("size")
-    limits: dict[str, Any] = size if isinstance(size, dict) else {}
+    limits = cast("dict[str, Any]", size) if isinstance(size, dict) else {}
     return ImageGeometry(
         patch_pixels=patch,
         merge=merge,

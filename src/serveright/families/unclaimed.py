@@ -119,8 +119,8 @@ def _mixed(text: Fields) -> bool:
         or any(text.raw.get(key) is not None for key in hybrid.LETTERS)
     ):
         return True
-    listed = next((text.raw[key] for key in hybrid.WORD_LISTS if isinstance(text.raw.get(key), list)), ())
-    return any(str(word).lower() not in WORDS for word in listed)
+    key = next((name for name in hybrid.WORD_LISTS if isinstance(text.raw.get(name), list)), None)
+    return any(str(word).lower() not in WORDS for word in (text.items(key) or () if key else ()))
 
 
 def latent_index(text: Fields) -> bool:
