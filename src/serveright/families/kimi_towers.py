@@ -36,7 +36,7 @@ def read(fields: Fields, config: Fields | None, path: str, projector: str, out: 
     rows, columns = config.integer("init_pos_emb_height"), config.integer("init_pos_emb_width")
     merge = config.ints("merge_kernel_size") or (2, 2)
     config.ignore(*config.raw)
-    merged = hidden * merge[0] * merge[1]
+    merged = hidden * merge[0] * merge[-1]
     weights = [
         *linear(f"{path}.patch_embed.proj", "vision", hidden, 3 * patch * patch, "replicated", bias=config.flag("patch_embed_proj_bias", default=True)),
         table(f"{path}.patch_embed.pos_emb", rows, columns, hidden),
