@@ -33,7 +33,7 @@ EFFECT = "crash"
 CONFIDENCE = "likely"
 SINCE = "0.1"
 EXAMPLES = (
-    bad("python -m sglang.launch_server --model-path openai/gpt-oss-120b --tp 2 --attention-backend flashinfer", gpu="2xh100-80gb-sxm"),
+    bad("python -m sglang.launch_server --model-path openai/gpt-oss-120b --tp 2 --attention-backend flashinfer", gpu="2xh100"),
     bad("vllm serve openai/gpt-oss-120b", gpu="8xa100-80gb-sxm", version="0.10.1"),
     good("vllm serve openai/gpt-oss-120b", gpu="1xh200"),
 )

@@ -76,10 +76,10 @@ def check(context: Context) -> Iterator[Hit]:
 
 def _rows(sized: Sized) -> Msg:
     resolved = sized.resolved
+    kernels = resolved.indexer if resolved.indexer and "/" in resolved.indexer else f"{resolved.attention_prefill}/{resolved.attention_decode}"
     return msg(
-        "{layout}, {bytes:n} bytes a token, {prefill} prefill and {decode} decode",
+        "{layout}: {bytes:n} bytes a token over all layers, kernels {kernels} (prefill/decode)",
         layout=sized.layout.name,
         bytes=round(sized.layout.stored_bytes_per_token),
-        prefill=resolved.attention_prefill,
-        decode=resolved.attention_decode,
+        kernels=kernels,
     )

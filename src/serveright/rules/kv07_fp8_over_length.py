@@ -32,8 +32,8 @@ EFFECT = "wrong_output"
 CONFIDENCE = "possible"
 SINCE = "0.1"
 EXAMPLES = (
-    bad("vllm serve meta-llama/Llama-3.3-70B-Instruct -tp 4 --kv-cache-dtype fp8", gpu="4xh100-80gb-sxm", version="0.10.0"),
-    good("vllm serve meta-llama/Llama-3.3-70B-Instruct -tp 4 --kv-cache-dtype fp8", gpu="4xh100-80gb-sxm", version="0.33.0"),
+    bad("vllm serve meta-llama/Llama-3.3-70B-Instruct -tp 4 --kv-cache-dtype fp8", gpu="4xh100", version="0.10.0"),
+    good("vllm serve meta-llama/Llama-3.3-70B-Instruct -tp 4 --kv-cache-dtype fp8", gpu="4xh100", version="0.33.0"),
 )
 
 

@@ -17,7 +17,7 @@ Qwen3.8-27B on one H100 with the default of 1024 sequences.
 vLLM explicit since about 0.19; the default is 1024 on GPUs of 70 GiB and more, 256 below.
 
 ## Sources
-github.com/vllm-project/vllm/issues/49064; github.com/vllm-project/recipes/pull/551; vLLM engine/arg_utils.py get_batch_defaults
+vLLM config/compilation.py: "max_num_seqs exceeds available Mamba cache blocks"; github.com/vllm-project/vllm/issues/49064; github.com/vllm-project/recipes/pull/551; vLLM engine/arg_utils.py get_batch_defaults
 """
 
 from collections.abc import Iterator
@@ -34,8 +34,8 @@ EFFECT = "crash"
 CONFIDENCE = "likely"
 SINCE = "0.1"
 EXAMPLES = (
-    bad("vllm serve Qwen/Qwen3.5-27B --max-model-len 131072 --gpu-memory-utilization 0.9", gpu="1xh100-80gb-sxm"),
-    good("vllm serve Qwen/Qwen3.5-27B --max-model-len 131072 --gpu-memory-utilization 0.9 --max-num-seqs 32", gpu="1xh100-80gb-sxm"),
+    bad("vllm serve Qwen/Qwen3.5-27B --max-model-len 131072 --gpu-memory-utilization 0.9", gpu="1xh100"),
+    good("vllm serve Qwen/Qwen3.5-27B --max-model-len 131072 --gpu-memory-utilization 0.9 --max-num-seqs 32", gpu="1xh100"),
 )
 
 
@@ -58,11 +58,16 @@ def check(context: Context) -> Iterator[Hit]:
         return
     slots = state_room(context)
     cap = sized.resolved.max_num_seqs
-    if slots is None or slots >= cap or not sized.memory.kv_pool_bytes:
+    if slots is None or slots >= cap or sized.memory.kv_pool_bytes <= 0 or (context.vllm and context.settings.eager):
         return
+    close = slots > cap * 0.93  # start-ups of one command differ by some percent
     yield Hit(
         message=msg("max_num_seqs {cap} exceeds the {slots} sequences whose states fit", cap=cap, slots=slots),
-        why=msg("{pool:gib} of cache hold {slots} states; vLLM refuses after loading the weights", pool=sized.memory.kv_pool_bytes, slots=slots)
+        why=msg(
+            "{pool:gib} of cache are {slots} blocks, and graph capture wants one block for every sequence; vLLM refuses after loading the weights",
+            pool=sized.memory.kv_pool_bytes,
+            slots=slots,
+        )
         if context.vllm
         else msg("SGLang caps the running requests at {slots}", slots=slots),
         fix=msg("Add --max-num-seqs {slots} or less.", slots=slots)
@@ -70,17 +75,18 @@ def check(context: Context) -> Iterator[Hit]:
         else msg("Shrink the state (--mamba-ssm-dtype bfloat16) or give it more memory (--mamba-full-memory-ratio)."),
         flag="--max-num-seqs" if context.vllm else "--max-running-requests",
         edits=(Edit("--max-num-seqs", str(max(1, slots)), safe=False),) if context.vllm else (),
-        severity=None if context.vllm else "note",
+        severity="note" if not context.vllm else "warning" if close else None,
         effect=None if context.vllm else "capacity",
+        confidence="possible" if close else None,
     )
 
 
 def state_room(context: Context) -> int | None:
-    """Sequences whose state blocks fit one rank's pool."""
+    """Sequences whose states fit one rank: vLLM asks for one block of the pool each, SGLang for several slots."""
     sized = context.sized
     if sized is None:
         return None
-    if sized.capacity.state_slots is not None:
-        per = max(1, sized.layout.state_slots_per_request)
-        return sized.capacity.state_slots if context.vllm else sized.capacity.state_slots // per
-    return None
+    if context.vllm:
+        return sized.memory.kv_pool_bytes // sized.layout.pool_bytes_per_block if sized.layout.pool_bytes_per_block else None
+    slots = sized.capacity.state_slots
+    return None if slots is None else slots // max(1, sized.layout.state_slots_per_request)

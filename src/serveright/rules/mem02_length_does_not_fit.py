@@ -32,7 +32,7 @@ EFFECT = "crash"
 CONFIDENCE = "likely"
 SINCE = "0.1"
 EXAMPLES = (
-    bad("vllm serve Qwen/Qwen3-14B --max-model-len 40960", gpu="1xrtx-4090"),
+    bad("vllm serve Qwen/Qwen3-8B --max-model-len 40960 --gpu-memory-utilization 0.8", gpu="1xrtx-4090"),
     good("vllm serve Qwen/Qwen3-8B --max-model-len 8192", gpu="1xrtx-4090"),
 )
 

@@ -32,8 +32,8 @@ EFFECT = "capacity"
 CONFIDENCE = "likely"
 SINCE = "0.1"
 EXAMPLES = (
-    bad("python -m sglang.launch_server --model-path Qwen/Qwen3-Next-80B-A3B-Instruct --tp 4", gpu="4xh100-80gb-sxm"),
-    good("python -m sglang.launch_server --model-path Qwen/Qwen3-32B --tp 4", gpu="4xh100-80gb-sxm"),
+    bad("python -m sglang.launch_server --model-path Qwen/Qwen3-Next-80B-A3B-Instruct --tp 4", gpu="4xh100"),
+    good("python -m sglang.launch_server --model-path Qwen/Qwen3-32B --tp 4", gpu="4xh100"),
 )
 
 

@@ -32,8 +32,8 @@ EFFECT = "crash"
 CONFIDENCE = "certain"
 SINCE = "0.1"
 EXAMPLES = (
-    bad("vllm serve meta-llama/Llama-3.3-70B-Instruct", gpu="1xh100-80gb-sxm"),
-    good("vllm serve meta-llama/Llama-3.3-70B-Instruct -tp 4", gpu="4xh100-80gb-sxm"),
+    bad("vllm serve meta-llama/Llama-3.3-70B-Instruct", gpu="1xh100"),
+    good("vllm serve meta-llama/Llama-3.3-70B-Instruct -tp 4", gpu="4xh100"),
 )
 
 

@@ -32,7 +32,7 @@ EFFECT = "capacity"
 CONFIDENCE = "likely"
 SINCE = "0.1"
 EXAMPLES = (
-    bad("vllm serve Qwen/Qwen3-235B-A22B-FP8 -tp 4 --max-model-len 40960 --max-num-seqs 256", gpu="4xh100-80gb-sxm"),
+    bad("vllm serve Qwen/Qwen3-235B-A22B-FP8 -tp 4 --max-model-len 40960 --max-num-seqs 256", gpu="4xh100"),
     good("vllm serve Qwen/Qwen3-0.6B --max-model-len 2048 --max-num-seqs 64", gpu="1xh200"),
 )
 

@@ -32,8 +32,8 @@ EFFECT = "cost"
 CONFIDENCE = "likely"
 SINCE = "0.1"
 EXAMPLES = (
-    bad("vllm serve Qwen/Qwen3-8B -tp 8", gpu="8xh100-80gb-sxm"),
-    good("vllm serve Qwen/Qwen3-235B-A22B -tp 8", gpu="8xh100-80gb-sxm"),
+    bad("vllm serve Qwen/Qwen3-8B -tp 8", gpu="8xh100"),
+    good("vllm serve Qwen/Qwen3-235B-A22B -tp 8", gpu="8xh100"),
 )
 
 

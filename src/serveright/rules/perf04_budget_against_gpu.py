@@ -33,8 +33,8 @@ EFFECT = "slow"
 CONFIDENCE = "possible"
 SINCE = "0.1"
 EXAMPLES = (
-    bad("vllm serve Qwen/Qwen3-32B --max-num-batched-tokens 512", gpu="1xh100-80gb-sxm"),
-    good("vllm serve Qwen/Qwen3-32B --max-num-batched-tokens 8192", gpu="1xh100-80gb-sxm"),
+    bad("vllm serve Qwen/Qwen3-32B --max-num-batched-tokens 512", gpu="1xh100"),
+    good("vllm serve Qwen/Qwen3-32B --max-num-batched-tokens 8192", gpu="1xh100"),
 )
 
 
