@@ -25,7 +25,7 @@ def load_sglang_behaviour(version: str) -> SglangBehaviour:
     names: dict[str, frozenset[str]] = {}
     for entry in _kept(data["names"], at):
         names[entry["list"]] = names.get(entry["list"], frozenset()) | frozenset(entry["architectures"])
-    memory, constants = _kept(data["memory"], at), _kept(data["constants"], at)
+    memory, constants, dsa = (_kept(data[key], at) for key in ("memory", "constants", "dsa"))
     fields = {
         **{key: data[key] for key in ("driver_mib", "alias", "alias_by_model_type")},
         "version": version,
@@ -33,6 +33,7 @@ def load_sglang_behaviour(version: str) -> SglangBehaviour:
         "attention": _kept(data["attention"], at),
         "moe": _kept(data["moe"], at),
         "memory": memory[-1] if memory else {},
+        "dsa": dsa[-1] if dsa else None,
         "defaults": _kept(data["default"], at),
         "constants": {key: value for entry in constants for key, value in entry.items()},
     }

@@ -60,6 +60,10 @@ class SglangTiers(Struct, frozen=True, kw_only=True):
     flat_gib: tuple[tuple[float, float, float], ...] = ()
     shares: tuple[tuple[int, float], ...] = ()
     prefill_graph: bool = True
+    prefill_graph_strict: bool = False
+    """Prefill graphs go off with speculation, attention ranks, images or any all-to-all backend."""
+    graphs_follow_running: bool = False
+    """A default decode graph is no larger than the running requests asked for."""
     prefill_graph_each_mib: float = 0
     prefill_graph_mla_mib: float = 0
     prefill_graph_mla_tokens: int = 8192
@@ -94,10 +98,20 @@ class SglangConstants(Struct, frozen=True, kw_only=True):
     state_slots: dict[str, int]
     speculative_max_running: int
     index_keys: Literal["owners", "all"]
-    dsa_kv_auto: Literal["blackwell_fp8", "model"]
-    dsa_split: Literal["by_dtype", "flashmla", "by_dtype_bf16_trtllm"]
-    state_strategy_auto: bool = True
-    padding_slot: bool = True
+    state_strategy_auto: Literal["extra_buffer", "no_buffer"]
+    padding_slot: bool
+
+
+class SglangDsa(Struct, frozen=True, kw_only=True):
+    """Sparse latent attention. `kv_auto` by place; `kv_forced`: whatever the user said; kernels as (prefill, decode) by row format and place."""
+
+    source: str
+    kv_auto: dict[Where, str]
+    fp8: dict[Where, tuple[str, str]]
+    bf16: dict[Where, tuple[str, str]]
+    kv_forced: bool = False
+    sm120_fp8: tuple[str, str] | None = None
+    sm120_fp8_architectures: tuple[str, ...] = ()
 
 
 class SglangBehaviour(Struct, frozen=True, kw_only=True):
@@ -110,6 +124,8 @@ class SglangBehaviour(Struct, frozen=True, kw_only=True):
     memory: SglangTiers
     defaults: tuple[SglangDefaults, ...]
     constants: SglangConstants
+    dsa: SglangDsa | None
+    """None before the engine knew sparse latent attention."""
     driver_mib: dict[str, int]
     alias: dict[str, str]
     alias_by_model_type: dict[str, str]

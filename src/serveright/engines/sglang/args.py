@@ -1,12 +1,16 @@
 """The launch arguments SGLang works on, as one frozen record: first what the user set, then more and more of it decided."""
 
+from collections.abc import Mapping
+from typing import TypeVar
+
 from msgspec import Struct
 
 from serveright.engines.sglang.seen import Device, Seen
 from serveright.types.engine import Refusal, Settings
-from serveright.types.sglang import SglangBehaviour
+from serveright.types.sglang import SglangBehaviour, Where
 from serveright.types.text import Msg
 
+T = TypeVar("T")
 EAGLE = ("EAGLE", "EAGLE3", "STANDALONE")
 _METHODS = {"mtp": "EAGLE", "nextn": "EAGLE", "eagle": "EAGLE", "eagle3": "EAGLE3", "standalone": "STANDALONE", "draft_model": "STANDALONE", "ngram": "NGRAM"}
 
@@ -148,3 +152,8 @@ def _int(text: str | None) -> int | None:
 
 def _float(text: str | None) -> float | None:
     return None if text is None else float(text)
+
+
+def place(places: Mapping[Where, T], at: Situation) -> T | None:
+    """The first value whose place names this device."""
+    return next((value for where, value in places.items() if at.device.at(where)), None)

@@ -1,17 +1,13 @@
 """Attention backends, pages and the checks around them: arg_groups/model_overrides/, attention_hook.py, overrides.py, kv_cache_hook.py."""
 
-from collections.abc import Mapping
-from typing import TypeVar
-
 from msgspec.structs import replace
 
-from serveright.engines.sglang.args import Args, Situation
+from serveright.engines.sglang.args import Args, Situation, place
 from serveright.engines.sglang.dsa import index_pool
 from serveright.engines.sglang.refuse import refuse
-from serveright.types.sglang import SglangAttention, Where
+from serveright.types.sglang import SglangAttention
 from serveright.types.text import msg
 
-T = TypeVar("T")
 _NVFP4_PREFILL = {"fp8_e4m3": "flashinfer", "nvfp4": "trtllm_mha"}
 _FP4_MLA = ("flashinfer", "trtllm_mla")
 _FP4_MHA = ("triton", "torch_native", "flex_attention", "trtllm_mha")
@@ -55,7 +51,7 @@ def _paged_state(args: Args, at: Situation) -> bool:
 
 def _apply(rule: SglangAttention, args: Args, at: Situation) -> Args:
     unset = args.attention is None and args.prefill is None and args.decode is None
-    backend = _at(rule.backend, at)
+    backend = place(rule.backend, at)
     why = args.choices
     if backend and (unset or rule.forced):
         why = (*why, msg("attention backend {backend}: what this architecture takes on this GPU", backend=backend))
@@ -65,7 +61,7 @@ def _apply(rule: SglangAttention, args: Args, at: Situation) -> Args:
             args = replace(args, prefill=backend, decode=backend)
         else:
             args = replace(args, attention=backend, prefill=None if rule.forced else args.prefill, decode=None if rule.forced else args.decode)
-    page, kv_dtype, strategy = _at(rule.page, at), _at(rule.kv_dtype, at), _at(rule.strategy, at)
+    page, kv_dtype, strategy = place(rule.page, at), place(rule.kv_dtype, at), place(rule.strategy, at)
     chosen = unset or rule.forced or not rule.backend
     if page is not None and chosen and not (rule.page_if_unset and args.page is not None):
         args = replace(args, page=page)
@@ -74,10 +70,6 @@ def _apply(rule: SglangAttention, args: Args, at: Situation) -> Args:
     if strategy and args.strategy == "auto":
         args = replace(args, strategy=strategy)
     return replace(args, choices=why)
-
-
-def _at(places: Mapping[Where, T], at: Situation) -> T | None:
-    return next((value for place, value in places.items() if at.device.at(place)), None)
 
 
 def _accepted(args: Args, rules: list[SglangAttention]) -> Args:

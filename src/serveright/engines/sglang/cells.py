@@ -6,7 +6,7 @@ Products stay integers where SGLang's are; a window ratio makes the total a doub
 from msgspec import Struct
 
 from serveright.engines.sglang.args import Args, Situation
-from serveright.engines.sglang.resolve import kv_word
+from serveright.engines.sglang.decide import kv_word
 from serveright.engines.sglang.seen import Seen, stages
 from serveright.engines.sglang.spec import draft_layers
 from serveright.types.model import Attention, Latent

@@ -2,8 +2,8 @@
 
 from serveright.engines.sglang.args import Args, Situation
 from serveright.engines.sglang.cells import Cells, index_bytes, kv_heads
+from serveright.engines.sglang.decide import kv_word
 from serveright.engines.sglang.pool import Pool
-from serveright.engines.sglang.resolve import kv_word
 from serveright.engines.sglang.state import has_state, slot_bytes, slots_per_request
 from serveright.engines.sglang.v4 import V4Cells
 from serveright.types.derivation import Derivation

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from serveright.engines.sglang.args import Args, Situation
+from serveright.engines.sglang.args import Args, Situation, place
 from serveright.engines.sglang.refuse import refuse
 from serveright.types.text import msg
 
@@ -33,8 +33,10 @@ def _kv_dtype(args: Args, at: Situation) -> Args:
             msg("the sinks are kept in bfloat16 only"),
             "arg_groups/overrides.py:521",
         )
-    if wanted == "auto":
-        wanted = "fp8_e4m3" if at.device.major >= 10 and not sinks else "bfloat16"
+    rule = at.behaviour.dsa
+    chosen = place(rule.kv_auto, at) if rule else None
+    if chosen and (wanted == "auto" or (rule and rule.kv_forced)):
+        wanted = "bfloat16" if sinks else chosen
         why = msg(
             "KV cache dtype {dtype}: the default for sparse latent attention on sm_{sm}; the checkpoint's own KV scheme is not asked",
             dtype=wanted,
@@ -42,7 +44,7 @@ def _kv_dtype(args: Args, at: Situation) -> Args:
         )
         args = replace(args, choices=(*args.choices, why))
     wanted = "bfloat16" if wanted == "bf16" else wanted
-    if wanted not in ("bfloat16", "fp8_e4m3"):
+    if wanted not in ("bfloat16", "fp8_e4m3", "auto"):
         return refuse(
             args, "dsa-kv-dtype", _ONLY, msg("sparse latent attention has kernels for bfloat16 and fp8_e4m3 rows only"), "arg_groups/overrides.py:537"
         )
@@ -58,18 +60,17 @@ def _kernels(args: Args, at: Situation) -> Args:
 
 
 def _kernel_defaults(args: Args, at: Situation) -> tuple[str, str]:
-    blackwell = at.device.major >= 10
+    rule = at.behaviour.dsa
     if at.behaviour.listed("learnable_sink", at.seen.architecture) and at.seen.sinks:
         return "flashmla_sparse", "flashmla_sparse"
-    if at.seen.architecture == "GlmMoeDsaForCausalLM" and at.device.major == 12 and args.kv_dtype == "fp8_e4m3":
-        return "flashinfer_sparse_mla", "flashinfer_sparse_mla"
+    if rule and rule.sm120_fp8 and at.seen.architecture in rule.sm120_fp8_architectures and at.device.at("sm120") and args.kv_dtype == "fp8_e4m3":
+        return rule.sm120_fp8
     if at.device.hip:
         return "triton", "triton"
     if args.dcp > 1:
         return "trtllm", "trtllm"
-    if args.kv_dtype == "fp8_e4m3":
-        return ("trtllm", "trtllm") if blackwell else ("flashmla_kv", "flashmla_kv")
-    return "flashmla_sparse", "trtllm" if blackwell else "fa3"
+    table = (rule.fp8 if args.kv_dtype == "fp8_e4m3" else rule.bf16) if rule else {}
+    return place(table, at) or ("", "")
 
 
 def _checks(args: Args, at: Situation) -> Args:

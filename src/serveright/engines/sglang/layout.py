@@ -3,7 +3,7 @@
 from serveright.engines.sglang import cells as cell
 from serveright.engines.sglang import derive
 from serveright.engines.sglang.args import Args, Situation
-from serveright.engines.sglang.resolve import kv_word
+from serveright.engines.sglang.decide import kv_word
 from serveright.engines.sglang.state import has_state, slot_bytes, slots_per_request
 from serveright.engines.sglang.v4 import V4Cells, v4_cells
 from serveright.types.engine import CacheGroup, EngineLayout

@@ -30,6 +30,7 @@ def graphs(args: Args, at: Situation) -> Args:
         or args.dcp > 1
         or args.pp > 1
         or args.a2a not in _PREFILL_A2A
+        or (behaviour.memory.prefill_graph_strict and _strictly_off(args, at))
         or (seen.multimodal and not args.language_only and not behaviour.listed("vision_prefill_graph", seen.architecture))
     )
     if off and not args.prefill_graph_set:
@@ -43,6 +44,11 @@ def graphs(args: Args, at: Situation) -> Args:
     return args
 
 
+def _strictly_off(args: Args, at: Situation) -> bool:
+    images = at.seen.multimodal and not args.language_only
+    return args.algorithm is not None or args.attn_dp > 1 or args.a2a != "none" or images or at.device.hip
+
+
 def memory_defaults(args: Args, at: Situation) -> Args:
     """Chunk, largest decode graph, and the share of memory for weights and cache."""
     rule, mib = at.behaviour.memory, at.device.mib
@@ -50,7 +56,7 @@ def memory_defaults(args: Args, at: Situation) -> Args:
     batch = args.decode_graph_batch
     if batch is None:
         batch = small if args.tp < 4 else large
-        if args.max_running is not None:
+        if args.max_running is not None and rule.graphs_follow_running:
             batch = min(batch, args.max_running)
     chunk = args.chunk if args.chunk is not None else chunk
     tokens = args.prefill_graph_tokens

@@ -3,9 +3,9 @@
 from msgspec.structs import replace
 
 from serveright.engines.sglang.capacity import capacity_of
+from serveright.engines.sglang.decide import decide, resolved_of, situation
 from serveright.engines.sglang.layout import layout_of
 from serveright.engines.sglang.pool import fill
-from serveright.engines.sglang.resolve import decide, resolved_of, situation
 from serveright.engines.sglang.split import split_of
 from serveright.types.engine import Capacity, EngineLayout, MemorySplit, Settings, Sized
 from serveright.types.hardware import Gpu

@@ -27,7 +27,7 @@ def strategy(args: Args, at: Situation) -> Args:
     args = replace(args, state_radix=True)
     able = at.behaviour.listed("state_extra_buffer", at.seen.architecture) and args.linear_backend == "triton"
     if args.strategy == "auto":
-        if able and (args.overlap or (args.page or 0) > 1):
+        if at.behaviour.constants.state_strategy_auto == "extra_buffer" and able and (args.overlap or (args.page or 0) > 1):
             why = msg("prefix caching keeps state snapshots in an extra buffer")
             args = replace(args, strategy="extra_buffer", choices=(*args.choices, why))
         else:
@@ -175,20 +175,21 @@ def state_pool(args: Args, at: Situation, rest_gib: float, slot: int) -> StatePo
     drafts = args.draft_tokens if args.algorithm is not None else None
     per_request = slots_per_request(args, at)
     running = max(1, (args.max_running or 0) // args.attn_dp)
+    spare = int(at.behaviour.constants.padding_slot)
     if args.max_states is not None:
         slots = args.max_states // args.attn_dp
         if drafts:
-            rest_gib -= slot * (min(running, slots // per_request) + 1) * drafts / (1 << 30)
+            rest_gib -= slot * (min(running, slots // per_request) + spare) * drafts / (1 << 30)
     elif not args.radix and args.max_running is not None:
         slots = running
         if drafts:
-            rest_gib -= slot * (slots + 1) * drafts / (1 << 30)
+            rest_gib -= slot * (slots + spare) * drafts / (1 << 30)
     else:
         ratio = args.mamba_ratio if args.mamba_ratio is not None else at.behaviour.constants.mamba_full_memory_ratio
         budget = rest_gib * ratio / (1 + ratio) * (1 << 30)
         if drafts:
-            slots = int((budget - slot * (1 + drafts)) // (slot * (1 + drafts / per_request)))
-            rest_gib -= slot * (min(running, slots // per_request) + 1) * drafts / (1 << 30)
+            slots = int((budget - slot * (1 + drafts) * spare) // (slot * (1 + drafts / per_request)))
+            rest_gib -= slot * (min(running, slots // per_request) + spare) * drafts / (1 << 30)
         else:
-            slots = int((budget - slot) // slot)
-    return StatePool(slots=slots, rest_gib=rest_gib - (slots + 1) * slot / (1 << 30))
+            slots = int((budget - slot * spare) // slot)
+    return StatePool(slots=slots, rest_gib=rest_gib - (slots + spare) * slot / (1 << 30))
