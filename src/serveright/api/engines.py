@@ -5,7 +5,9 @@ from typing import Any, get_args
 
 from msgspec import Struct
 
+from serveright.catalog.behaviour import load_vllm_behaviour, load_vllm_memory
 from serveright.catalog.engines import load_table
+from serveright.catalog.sglang import load_sglang_behaviour, load_sglang_memory
 from serveright.errors import UsageError
 from serveright.types.engine_table import EngineName, EngineTable
 from serveright.types.reports import EngineVersion
@@ -21,6 +23,10 @@ class Engine(Struct, frozen=True, kw_only=True):
     version: str
     table: EngineTable
     note: Msg | None
+    behaviour: Any
+    """What this version decides by itself (`types.vllm.VllmBehaviour` or `types.sglang.SglangBehaviour`)."""
+    memory: Any
+    """The fitted overhead of this engine."""
 
     @property
     def label(self) -> EngineVersion:
@@ -51,5 +57,12 @@ def load_engines(text: str) -> tuple[Engine, ...]:
     engines: list[Engine] = []
     for name, version in parse_engines(text):
         table, note = load_table(name, version)
-        engines.append(Engine(name=name, version=version or table.version, table=table, note=note))
+        behaviour, memory = _load(name, version or table.version)
+        engines.append(Engine(name=name, version=version or table.version, table=table, note=note, behaviour=behaviour, memory=memory))
     return tuple(engines)
+
+
+def _load(name: EngineName, version: str) -> tuple[object, object]:
+    if name == "vllm":
+        return load_vllm_behaviour(version), load_vllm_memory()
+    return load_sglang_behaviour(version), load_sglang_memory()

@@ -6,6 +6,7 @@ from serveright.analysis.cache import logical_cache
 from serveright.analysis.weights import per_gpu_bytes
 from serveright.api.engines import Engine, load_engines
 from serveright.api.loading import Model, load_model
+from serveright.api.ways_out import ways_out
 from serveright.catalog.gpus import parse_gpu_spec
 from serveright.errors import UsageError
 from serveright.types.engine import Parallel, Settings, Sized
@@ -32,7 +33,8 @@ def size(
     settings = with_parallel(settings or Settings(parallel=Parallel(tp=0)), fleet)
     context = context_of(loaded, context_tokens)
     logical = logical_cache(loaded.shape, context, logical_dtype(loaded, settings))
-    results = tuple(result(e, size_on(e, loaded, fleet, settings, context)) for e in load_engines(engine))
+    engines = load_engines(engine)
+    results = tuple(result(e, size_on(e, loaded, fleet, settings, context)) for e in engines)
     return SizeReport(
         model=loaded.name,
         gpu=GpuCount(key=fleet.gpu.key, count=fleet.count, nodes=fleet.nodes),
@@ -41,6 +43,7 @@ def size(
         logical_parts={f"{part.kind} ({part.mixer})": part.bytes for part in logical.parts},
         results=results,
         derivation=logical.derivation,
+        ways_out=tuple(way for e, r in zip(engines, results, strict=True) if not r.fits for way in ways_out(e, loaded, fleet, settings, context)),
     )
 
 
