@@ -18,6 +18,8 @@ Array = Any
 WorkOf = Callable[[Point], ModelWork]
 BURST = {"inferencex": 0.12, "gap/sglang": 0.6, "gap/trtllm": 0.25, "gap/vllm": 0.15}
 """Where the search for the burst share starts, by how the points were measured: InferenceX sends 10 requests per seat, the gap sweeps do not say."""
+WAVES, TOGETHER = "gap/sglang", 0.35
+"""Equal requests under a scheduler that puts prefill first stay together in waves."""
 
 
 class Stack(Struct, kw_only=True):
@@ -117,7 +119,9 @@ def harness(point: Point) -> str:
 
 def predict(data: Stack, hardware: Hardware, engines: Scheduling, bursts: Sequence[float]) -> dict[str, Array]:
     """Predictions of every target; `engines` has one value per point in each field, `bursts` one share per entry of `BURST`."""
-    load = structs.replace(data.load, burst_share=np.array(bursts)[data.harness_index])
+    shares = np.array(bursts)
+    waves = np.array([TOGETHER if name == WAVES else 0.0 for name in BURST])
+    load = structs.replace(data.load, burst_share=shares[data.harness_index], together=waves[data.harness_index])
     service: Service = closed_loop(data.work, hardware, engines, load)
     rate: Array = service.requests_per_s
     return {

@@ -17,88 +17,142 @@ WEIGHT = {"tpot": 1.0, "throughput": 0.6, "ttft_mean": 0.35, "ttft_median": 0.4}
 BEND = 0.15
 """Log residual from which on a point counts linearly (soft L1)."""
 PRIOR: dict[str, tuple[float, float]] = {
-    "dense_bandwidth": (0.88, 0.1), "expert_bandwidth": (0.75, 0.15), "unpacked_bandwidth": (0.8, 0.2), "cache_bandwidth": (0.75, 0.2), "dense_compute": (0.9, 0.2),
-    "expert_compute": (0.45, 0.4), "attention_compute": (0.35, 0.4), "routing_spread": (0.8, 0.2), "kernel_s": (5e-6, 0.5), "latent_kernel": (1.0, 0.3),
-    "recurrent_kernel": (1.0, 0.3), "expert_kernel": (1.0, 0.3), "step_s": (4e-4, 0.7), "sequence_s": (3e-6, 1.0), "collective_latency": (0.6, 0.5),
-    "collective_bandwidth": (0.6, 0.5), "exchange_bandwidth": (0.6, 0.5), "prefill_fixed": (0.4, 0.7), "overlap": (0.9, 0.08), "queue": (0.7, 0.5),
+    "dense_bandwidth": (0.88, 0.1), "expert_bandwidth": (0.75, 0.15), "unpacked_bandwidth": (0.9, 0.1), "cache_bandwidth": (0.75, 0.2),
+    "dense_compute": (0.9, 0.2), "expert_compute": (0.45, 0.4), "attention_compute": (0.35, 0.4), "routing_spread": (0.88, 0.06), "kernel_s": (4.5e-6, 0.5), "kernel_width": (0.5, 0.3),
+    "latent_kernel": (1.0, 0.1), "recurrent_kernel": (1.2, 0.15), "expert_kernel": (1.0, 0.1), "step_s": (4e-4, 0.7), "sequence_s": (3e-6, 1.0),
+    "collective_latency": (0.6, 0.5), "collective_bandwidth": (0.6, 0.5), "exchange_bandwidth": (0.6, 0.5), "prefill_fixed": (0.4, 0.7),
+    "overlap": (0.9, 0.08), "queue": (0.7, 0.5),
 }  # fmt: skip
 """Centre and standard deviation (of the logarithm) before any end-to-end row was seen: kernel tables and counting."""
-SLOW_ENGINE, SLOW_GENERATION = 0.05, 0.1
-AGE_SPREAD = {"cdna3": 0.5, "cdna4": 0.5}
-AGE_OTHERS = 0.1
-"""Spread of the yearly log change of step time: large where the collection saw it (AMD), else close to none."""
+UPPER = {"dense_bandwidth": 1.0, "expert_bandwidth": 1.0, "cache_bandwidth": 1.0, "dense_compute": 1.3, "overlap": 1.0, "routing_spread": 1.0}
 KEYED: dict[str, tuple[float, float, float]] = {
-    "request_s": (0.035, 0.8, 0.5), "poll_steps": (4.0, 1.0, 0.7), "rank_wait_steps": (15.0, 0.7, 0.3), "cold_start_s": (0.4, 1.2, 0.7), "slowdown": (1.0, SLOW_ENGINE, SLOW_GENERATION),
+    "request_s": (0.035, 0.8, 0.5), "poll_steps": (4.0, 1.0, 0.7), "rank_wait_steps": (15.0, 0.7, 0.3), "cold_start_s": (0.4, 1.2, 0.7),
+    "kernels": (1.0, 0.15, 0.05), "slowdown": (1.0, 0.01, 0.01),
 }  # fmt: skip
 """Centre, spread between engines, spread between generations of one engine."""
-UPPER = {"dense_bandwidth": 1.0, "expert_bandwidth": 1.0, "cache_bandwidth": 1.0, "dense_compute": 1.3, "overlap": 1.0, "routing_spread": 1.0}
+SLOWDOWN_SPREAD = {"cdna3": 0.3, "cdna4": 0.1}
+"""Generations whose whole step may differ more: software there is younger. More keys would only memorise the models measured on them."""
+AGE_SPREAD = {"cdna3": 0.5, "cdna4": 0.5}
+AGE_OTHERS = 0.001
+"""Spread of the yearly log change of step time; close to none where age and model cannot be told apart."""
+BURST_SPREAD = 0.3
+STRENGTH = {"hardware": 15.0, "floor": 8.0, "scheduling": 3.0}
+"""How many residuals one standard deviation of a prior outweighs. Points of one sweep are near copies, and few models were measured: weak priors on
+hardware factors fit these models better and the next one worse (left-out errors decided)."""
+FLOOR = ("kernels@", "slowdown@")
+CELL_POWER = 0.5
+STEP = 1e-4
 
 
 class Solution:
-    """A fitted pair of hardware factors and scheduling table."""
+    """Fitted factors; predicts points whose keys it never saw by the engine's mean, then the mean of all."""
 
     def __init__(self, hardware: Hardware, table: dict[str, Scheduling], bursts: list[float]) -> None:
-        self.hardware = hardware
-        self.bursts = bursts
-        self.table = table
+        self.hardware, self.table, self.bursts = hardware, table, bursts
 
     def predict(self, data: Stack) -> dict[str, Array]:
-        """Predictions for points that may use keys this fit never saw: those fall back to the engine's mean, then to all."""
         table = {key: self.lookup(key) for key in data.keys}
         return predict(data, self.hardware, scheduling_arrays(table, data), self.bursts)
 
     def lookup(self, key: str) -> Scheduling:
-        """Exact key, the engine's mean, the mean of all."""
-        engine = key.split("/")[0]
-        for name in (key, f"{engine}/*", "*/*"):
+        for name in (key, f"{key.split('/')[0]}/*", "*/*"):
             if name in self.table:
                 return self.table[name]
         raise KeyError(key)
 
 
-def fit(data: Stack, evaluations: int = 14) -> Solution:
-    """Fit all factors on `data`."""
-    names, engines = list(PRIOR), sorted({key.split("/")[0] for key in data.keys})
-    columns = [f"{name}@{engine}" for name in KEYED for engine in engines] + [f"{name}@{key}" for name in KEYED for key in data.keys]
-    generations = sorted({key.split("/")[1] for key in data.keys})
-    columns += [f"age@{generation}" for generation in generations] + [f"burst@{name}" for name in BURST]
-    place = {name: index for index, name in enumerate(names + columns)}
-    start = np.zeros(len(place))
-    bound = np.array([np.log(UPPER[name] / PRIOR[name][0]) / PRIOR[name][1] if name in UPPER else 8.0 for name in names] + [6.0] * len(columns))
+class Problem:
+    """Parameters of one fit, all in units of their prior's standard deviation, 0 at its centre."""
 
-    def unpack(vector: Array) -> tuple[Hardware, dict[str, Scheduling], list[float]]:
-        hardware = Hardware(**{name: PRIOR[name][0] * np.exp(PRIOR[name][1] * vector[place[name]]) for name in names})
+    def __init__(self, data: Stack) -> None:
+        self.data = data
+        self.engines = sorted({key.split("/")[0] for key in data.keys})
+        self.generations = sorted({key.split("/")[1] for key in data.keys})
+        self.names = [
+            *PRIOR,
+            *(f"{name}@{engine}" for name in KEYED for engine in self.engines),
+            *(f"{name}@{key}" for name in KEYED for key in data.keys),
+            *(f"age@{generation}" for generation in self.generations),
+            *(f"burst@{name}" for name in BURST),
+        ]
+        self.strength = np.array([STRENGTH["hardware"] if name in PRIOR else STRENGTH["floor" if name.startswith(FLOOR) else "scheduling"] for name in self.names])
+        self.place = {name: index for index, name in enumerate(self.names)}
+        self.weight = _cell_weights(data)
+        self.targets = {name: np.nan_to_num(np.log(data.measured[name])) for name in WEIGHT}
+        self.known = {name: ~np.isnan(data.measured[name]) * (WEIGHT[name] / BEND) * self.weight for name in WEIGHT}
+
+    def upper(self) -> Array:
+        bounds = {name: np.log(top / PRIOR[name][0]) / PRIOR[name][1] for name, top in UPPER.items()}
+        return np.array([bounds.get(name, 8.0) for name in self.names])
+
+    def unpack(self, vector: Array) -> tuple[Hardware, dict[str, Scheduling], list[float]]:
+        value = {name: vector[index] for name, index in self.place.items()}
+        hardware = Hardware(**{name: centre * np.exp(spread * value[name]) for name, (centre, spread) in PRIOR.items()})
         table: dict[str, Scheduling] = {}
-        for key in data.keys:
-            engine = key.split("/")[0]
-            generation = key.split("/")[1]
-            age = AGE_SPREAD.get(generation, AGE_OTHERS) * vector[place[f"age@{generation}"]]
-            table[key] = Scheduling(
-                age_per_year=age,
-                **{
-                    name: c * np.exp(wide * vector[place[f"{name}@{engine}"]] + narrow * vector[place[f"{name}@{key}"]])
-                    for name, (c, wide, narrow) in KEYED.items()
-                },
-            )
-        bursts = [share * np.exp(BURST_SPREAD * vector[place[f"burst@{name}"]]) for name, share in BURST.items()]
-        return hardware, table, [np.minimum(share, 0.95) for share in bursts]
+        for key in self.data.keys:
+            engine, generation = key.split("/")
+            fields = {name: KEYED[name][0] * np.exp(KEYED[name][1] * value[f"{name}@{engine}"] + narrow(name, generation) * value[f"{name}@{key}"]) for name in KEYED}
+            table[key] = Scheduling(age_per_year=AGE_SPREAD.get(generation, AGE_OTHERS) * value[f"age@{generation}"], **fields)
+        bursts = [np.minimum(share * np.exp(BURST_SPREAD * value[f"burst@{name}"]), 0.95) for name, share in BURST.items()]
+        return hardware, table, bursts
 
-    weight = _cell_weights(data)
+    def errors(self, vector: Array) -> Array:
+        """Weighted log residuals, one row per target."""
+        hardware, table, bursts = self.unpack(vector)
+        got = predict(self.data, hardware, scheduling_arrays(table, self.data), bursts)
+        return np.stack([(np.log(got[name]) - self.targets[name]) * self.known[name] for name in WEIGHT])
 
-    def residuals(vector: Array) -> Array:
-        hardware, table, bursts = unpack(vector)
-        got = predict(data, hardware, scheduling_arrays(table, data), bursts)
-        return np.concatenate([*(WEIGHT[name] * weight * _error(got[name], data.measured[name]) / BEND for name in WEIGHT), vector * PRIOR_STRENGTH])
+    def residuals(self, vector: Array) -> Array:
+        return np.concatenate([self.errors(vector).ravel(), vector * self.strength])
 
-    result = least_squares(residuals, start, bounds=(-8 * np.ones(len(start)), np.maximum(bound, 1e-6)), loss="soft_l1", max_nfev=evaluations, x_scale=1.0)
-    hardware, table, bursts = unpack(result.x)
+    def jacobian(self, vector: Array) -> Array:
+        """Finite differences; parameters that touch disjoint points are moved together."""
+        base, points = self.errors(vector), len(self.data.points)
+        out = np.zeros((base.size + len(vector), len(vector)))
+        out[base.size :] = np.diag(self.strength)
+
+        def moved(names: Sequence[str]) -> Array:
+            shifted = vector.copy()
+            shifted[[self.place[name] for name in names]] -= STEP
+            return (base - self.errors(shifted)) / STEP
+
+        def put(name: str, slope: Array, mask: Array) -> None:
+            out[: base.size, self.place[name]] = (slope * mask).ravel()
+
+        everyone = np.ones(points)
+        for name in PRIOR:
+            put(name, moved([name]), everyone)
+        keys = np.array(self.data.keys)[self.data.key_index]
+        engine_of, generation_of = (np.array([key.split("/")[side] for key in keys]) for side in (0, 1))
+        for name, (_, wide, _) in KEYED.items():
+            slope = moved([f"{name}@{key}" for key in self.data.keys])
+            ratio = np.array([wide / narrow(name, generation) for generation in generation_of])
+            for key in self.data.keys:
+                put(f"{name}@{key}", slope, keys == key)
+            for engine in self.engines:
+                put(f"{name}@{engine}", slope * ratio, engine_of == engine)
+        slope = moved([f"age@{generation}" for generation in self.generations])
+        for generation in self.generations:
+            put(f"age@{generation}", slope, generation_of == generation)
+        slope = moved([f"burst@{name}" for name in BURST])
+        for index, name in enumerate(BURST):
+            put(f"burst@{name}", slope, self.data.harness_index == index)
+        return out
+
+
+def narrow(name: str, generation: str) -> float:
+    """Spread between generations of one engine."""
+    return SLOWDOWN_SPREAD.get(generation, KEYED[name][2]) if name == "slowdown" else KEYED[name][2]
+
+
+def fit(data: Stack, evaluations: int = 25) -> Solution:
+    """Fit all factors on `data`."""
+    problem = Problem(data)
+    start = np.zeros(len(problem.names))
+    bounds = (np.full(len(start), -8.0), problem.upper())
+    result = least_squares(problem.residuals, start, jac=problem.jacobian, bounds=bounds, loss="soft_l1", max_nfev=evaluations, xtol=1e-4, ftol=1e-5)
+    hardware, table, bursts = problem.unpack(result.x)
     return Solution(_plain(hardware), _with_means({key: _plain(value) for key, value in table.items()}), [float(share) for share in bursts])
-
-
-PRIOR_STRENGTH = 4.0
-"""Points of one sweep are near copies: some sixteen of them count as one observation against a prior."""
-CELL_POWER = 0.5
-BURST_SPREAD = 0.3
 
 
 def _cell_weights(data: Stack) -> Array:
@@ -108,17 +162,13 @@ def _cell_weights(data: Stack) -> Array:
     return np.sqrt(weights / weights.mean())
 
 
-def _error(got: Array, measured: Array) -> Array:
-    return np.nan_to_num(np.log(got / measured))
-
-
 def _plain(struct: Any) -> Any:
     return type(struct)(**{name: float(value) for name, value in structs.asdict(struct).items()})
 
 
 def _with_means(table: dict[str, Scheduling]) -> dict[str, Scheduling]:
-    engines = sorted({key.split("/")[0] for key in table})
     out = dict(table)
+    engines = sorted({key.split("/")[0] for key in table})
     for engine in engines:
         out[f"{engine}/*"] = _mean([value for key, value in table.items() if key.startswith(f"{engine}/")])
     out["*/*"] = _mean([out[f"{engine}/*"] for engine in engines])
@@ -127,4 +177,4 @@ def _with_means(table: dict[str, Scheduling]) -> dict[str, Scheduling]:
 
 def _mean(rows: Sequence[Scheduling]) -> Scheduling:
     fields = {name: [structs.asdict(row)[name] for row in rows] for name in Scheduling.__struct_fields__}
-    return Scheduling(**{name: float(np.exp(np.mean(np.log(values)))) if min(values) > 0 else float(np.mean(values)) for name, values in fields.items()})
+    return Scheduling(**{name: float(np.exp(np.mean(np.log(values)))) if min(values) > 0 else 0.0 for name, values in fields.items()})

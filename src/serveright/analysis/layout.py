@@ -42,6 +42,8 @@ class Split(Struct, frozen=True, kw_only=True):
     experts: tuple[SplitExperts, ...]
     rows: tuple[SplitRows, ...]
     state_s: float
+    width: float
+    """Hidden size against 4096."""
     plain_kernels: float
     latent_kernels: float
     recurrent_kernels: float
@@ -93,6 +95,7 @@ def split(work: ModelWork, gpu: Gpu, parallel: Parallel, calibration: Calibratio
         experts=experts,
         rows=_rows(work, gpu, parallel, kv_itemsize),
         state_s=2 * work.state_bytes / parallel.tp / hbm,
+        width=work.hidden / 4096,
         plain_kernels=float(k.plain),
         latent_kernels=float(k.latent),
         recurrent_kernels=float(k.recurrent),

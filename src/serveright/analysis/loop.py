@@ -21,8 +21,9 @@ FULLEST = 0.97
 class Load(Struct, frozen=True, kw_only=True):
     """What a deployment is asked: requests at once, tokens per request, and how many requests its cache holds.
 
-    `burst_share`: share of requests that arrive together at the start (a benchmark of 10 x concurrency requests has 0.1):
-    their prefills queue up behind each other, and in return no running request is held up by them.
+    `burst_share`: share of requests that arrive together at the start (a benchmark of 10 x concurrency requests has 0.1).
+    `together`: share of prefills that hold up nobody because all running requests wait for them: equal requests that start and end in waves under a
+    scheduler that puts prefill first.
     `speculation`: drafted tokens per step, accepted tokens per step, and seconds of drafting.
     """
 
@@ -32,6 +33,7 @@ class Load(Struct, frozen=True, kw_only=True):
     cached_tokens: float = 0.0
     room: float = 1e9
     burst_share: float = 0.0
+    together: float = 0.0
     imbalance: float = 1.0
     drafted: float = 0.0
     accepted: float = 1.0
@@ -55,10 +57,10 @@ class Service(Struct, frozen=True, kw_only=True):
     running: float
 
 
-def decode_step(work: Split, hw: Hardware, load: Load, running: float, slowdown: float = 1.0) -> float:
+def decode_step(work: Split, hw: Hardware, load: Load, running: float, slowdown: float = 1.0, kernels: float = 1.0) -> float:
     """Seconds of one step with `running` sequences over all ranks, each halfway through its answer."""
     context = load.input_tokens + load.cached_tokens + load.output_tokens / 2
-    parts = roofline.decode_parts(work, hw, running / work.dp, context, load.imbalance, 1 + load.drafted)
+    parts = roofline.decode_parts(work, hw, running / work.dp, context, load.imbalance, 1 + load.drafted, kernels)
     return sum(parts.values()) * slowdown + load.draft_s
 
 
@@ -78,13 +80,13 @@ def closed_loop(work: Split, hw: Hardware, engine: Scheduling, load: Load) -> Se
     """Fixed point of: batch from times, step from batch, stolen time from throughput."""
     slowdown = engine.slowdown * math.e ** (engine.age_per_year * load.age_years)
     alone, cost = prefill_cost(work, hw, load, slowdown)
-    overlap = hw.overlap * (1 - load.burst_share)
+    overlap = hw.overlap * (1 - load.together)
     inside = roofline.least(load.concurrency, load.room)
     waiting = load.concurrency - inside
     running = inside * 0.9 + 0.0 * alone
     tpot, ttft, busy = 0.0 * alone, alone, 0.0 * alone
     for turn in range(ITERATIONS):
-        step = decode_step(work, hw, load, running, slowdown)
+        step = decode_step(work, hw, load, running, slowdown, engine.kernels)
         per_token = step / load.accepted
         new_tpot = per_token / (1 - busy * overlap)
         tpot = new_tpot if turn == 0 else (tpot + new_tpot) / 2
@@ -94,7 +96,7 @@ def closed_loop(work: Split, hw: Hardware, engine: Scheduling, load: Load) -> Se
         share = rate * cost * (load.concurrency - 1) / load.concurrency
         busy = (busy + roofline.least(share, FULLEST)) / 2
         running = roofline.least((running + inside * load.output_tokens * tpot / whole) / 2, inside)
-    step = decode_step(work, hw, load, running, slowdown)
+    step = decode_step(work, hw, load, running, slowdown, engine.kernels)
     rate = inside / (ttft + load.output_tokens * tpot)
     steady = ttft + waiting / rate
     burst = engine.request_s + alone + (inside - 1) / 2 * cost + engine.cold_start_s + waiting / rate

@@ -7,18 +7,14 @@ numpy arrays alike (`tools/fit` stacks all measured layouts), so only arithmetic
 from serveright.analysis.layout import Split, SplitExperts
 from serveright.types.calibration import Hardware
 
-SHARPNESS = 4
-"""Exponent of the smooth maximum between memory and compute time."""
-
-
 def least(a: float, b: float) -> float:
     """min(a, b) by arithmetic, for floats and arrays."""
     return (a + b - abs(a - b)) / 2
 
 
 def slower(a: float, b: float) -> float:
-    """Smooth maximum: the longer of two times when they differ, 19 % more where they are equal."""
-    return (a**SHARPNESS + b**SHARPNESS) ** (1 / SHARPNESS)
+    """Smooth maximum (a^4 + b^4)^(1/4): the longer of two times where they differ, 19 % more where they are equal."""
+    return (((a * a) ** 2 + (b * b) ** 2) ** 0.5) ** 0.5
 
 
 def rows_read(per_token: float, cap: float, context: float) -> float:
@@ -37,14 +33,17 @@ def pairs(per_token: float, cap: float, tokens: float, before: float = 0.0) -> f
 
 
 def distinct_share(share: float, tokens: float, spread: float) -> float:
-    """Share of experts that `tokens` tokens touch when each picks `share` of them: 1 - (1 - k/E)^(spread x tokens)."""
-    return 1 - (1 - least(share, 1 - 1e-9)) ** (spread * tokens)
+    """Share of experts that `tokens` tokens touch when each picks `share` of them: 1 - (1 - k/E)^(tokens^spread). `spread` 1 is uniform routing;
+    below, tokens tend to the same experts."""
+    return 1 - (1 - least(share, 1 - 1e-9)) ** (tokens**spread)
 
 
-def decode_parts(work: Split, hw: Hardware, batch: float, context: float, imbalance: float = 1.0, tokens_per_sequence: float = 1.0) -> dict[str, float]:
+def decode_parts(
+    work: Split, hw: Hardware, batch: float, context: float, imbalance: float = 1.0, tokens_per_sequence: float = 1.0, launch: float = 1.0
+) -> dict[str, float]:
     """Seconds by part of one decode step with `batch` sequences per attention rank at `context` tokens each.
 
-    `tokens_per_sequence` > 1 verifies drafted tokens; `imbalance` is hottest GPU over mean in expert load.
+    `tokens_per_sequence` > 1 verifies drafted tokens; `imbalance` is hottest GPU over mean in expert load; `launch` scales fixed costs (`Scheduling.kernels`).
     """
     rank_tokens = batch * tokens_per_sequence / work.pp
     sequences = batch / work.pp
@@ -52,9 +51,7 @@ def decode_parts(work: Split, hw: Hardware, batch: float, context: float, imbala
     compute = hw.dense_compute
     parts = {"dense": slower(work.dense_bytes_s / hw.dense_bandwidth, (work.rank_flop_s * rank_tokens + work.group_flop_s * tokens) / compute)}
     parts["experts"] = sum(
-        slower(
-            expert_read_s(block, hw) * distinct_share(block.share, tokens, hw.routing_spread), block.flop_s * tokens * imbalance / hw.expert_compute
-        )
+        slower(expert_read_s(block, hw) * distinct_share(block.share, tokens, hw.routing_spread), block.flop_s * tokens * imbalance / hw.expert_compute)
         for block in work.experts
     )
     cache = attention = 0.0
@@ -64,7 +61,7 @@ def decode_parts(work: Split, hw: Hardware, batch: float, context: float, imbala
         attention = attention + rank_tokens * count * rows.flop_s
     parts["cache"] = slower((cache + sequences * work.state_s) / hw.cache_bandwidth, attention / hw.attention_compute)
     parts["messages"] = messages(work, hw, rank_tokens)
-    parts["kernels"] = kernels(work, hw)
+    parts["kernels"] = kernels(work, hw) * launch
     parts["host"] = hw.step_s + hw.sequence_s * batch * work.dp
     return parts
 
@@ -82,13 +79,11 @@ def messages(work: Split, hw: Hardware, rank_tokens: float) -> float:
 
 
 def kernels(work: Split, hw: Hardware) -> float:
-    """The floor that no layout removes: small kernels by class."""
-    return hw.kernel_s * (
-        work.plain_kernels
-        + hw.latent_kernel * work.latent_kernels
-        + hw.recurrent_kernel * work.recurrent_kernels
-        + hw.expert_kernel * work.expert_kernels
+    """The floor that no layout removes: small kernels by class, dearer the wider the model."""
+    count = (
+        work.plain_kernels + hw.latent_kernel * work.latent_kernels + hw.recurrent_kernel * work.recurrent_kernels + hw.expert_kernel * work.expert_kernels
     )
+    return hw.kernel_s * work.width**hw.kernel_width * count
 
 
 def prefill_s(work: Split, hw: Hardware, tokens: float, cached: float = 0.0, imbalance: float = 1.0) -> float:

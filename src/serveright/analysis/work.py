@@ -149,9 +149,7 @@ def _weights(shape: ModelShape, format_of: FormatOf) -> tuple[tuple[Bundle, ...]
         for wanted in (False, True)
     }
     experts = tuple(
-        Experts(
-            layers=len(layers), experts=count, per_token=per_token, bits=bits, floating=floating, activation_bits=act, elements=int(elements), bytes=size
-        )
+        Experts(layers=len(layers), experts=count, per_token=per_token, bits=bits, floating=floating, activation_bits=act, elements=int(elements), bytes=size)
         for (count, per_token, bits, floating, act), (layers, (elements, size)) in routed.items()
     )
     return bundles[False], experts, bundles[True]
@@ -219,7 +217,16 @@ def _index_rows(mixer: Attention | Latent) -> list[Rows]:
     flops = 2.0 * indexer.heads * indexer.dim
     width = indexer.key_heads * indexer.dim
     return [
-        Rows(layers=1, heads=1, width=width, per_token=1 / indexer.compress_ratio, cap=UNBOUNDED, decode_flops=flops, prefill_flops=flops, itemsize=INDEX_ITEMSIZE)
+        Rows(
+            layers=1,
+            heads=1,
+            width=width,
+            per_token=1 / indexer.compress_ratio,
+            cap=UNBOUNDED,
+            decode_flops=flops,
+            prefill_flops=flops,
+            itemsize=INDEX_ITEMSIZE,
+        )
     ]
 
 
@@ -236,17 +243,18 @@ def _state_bytes(mixer: Recurrent, dtype: str) -> float:
 
 
 def _kernels(layers: tuple[Layer, ...]) -> Kernels:
-    """Launches per layer: two fused add+norm; attention = QKV, rope with cache write, attention, output; latent attention adds the down and up
-    projections, their norms and the two absorbed products; a recurrent layer projections, convolution, gates, scan, gated norm, output;
+    """Launches per layer: two fused add+norm; attention = QKV, rope with cache write, attention, output; latent attention = down projections,
+    norms, query up, rope with cache write, absorbed key product, attention, value up, output; a recurrent layer two projections, their splits and copies,
+    convolution, gates, normalised keys, scan, state write, gated norm, output;
     a dense FFN up, activation, down; experts router, top-k, sort, two grouped products, activation, combine; shared experts three more."""
     plain = latent = recurrent = expert = 0
     for layer in layers:
         plain += (1 if layer.mixers else 0) + (1 if layer.ffns else 0)
         for mixer in layer.mixers:
             if isinstance(mixer, Recurrent):
-                recurrent += 8
+                recurrent += 12
             elif isinstance(mixer, Latent):
-                latent += 10
+                latent += 8
             else:
                 plain += 4
             if isinstance(mixer, Attention | Latent) and mixer.indexer is not None:

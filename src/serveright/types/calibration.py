@@ -18,9 +18,11 @@ class Hardware(Struct, frozen=True, kw_only=True):
     attention_compute: float
     """Share of bf16 peak in prefill attention."""
     routing_spread: float
-    """How many tokens with independent uniform routing one real token counts for in the number of distinct experts."""
+    """n tokens touch as many distinct experts as n^routing_spread tokens would under independent uniform routing."""
     kernel_s: float
     """Cost of one small kernel in a decode step that neither bandwidth nor FLOPs explain."""
+    kernel_width: float
+    """Exponent with which that cost grows with the hidden size (against 4096): wider rows take longer in every small kernel."""
     latent_kernel: float
     """Kernel classes relative to a plain one."""
     recurrent_kernel: float
@@ -51,6 +53,8 @@ class Scheduling(Struct, frozen=True, kw_only=True):
     """Further steps that data-parallel attention ranks wait for each other."""
     cold_start_s: float = 0
     """Cost per request of an initial burst beyond its prefill."""
+    kernels: float = 1
+    """Its small kernels and host work against the usual ones: fusion, launch path."""
     slowdown: float = 1
     """Whole step against the one that the global factors give: kernels this engine has not tuned for this generation."""
     age_per_year: float = 0

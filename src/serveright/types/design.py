@@ -51,6 +51,8 @@ class Estimate(Struct, frozen=True, kw_only=True):
     dominated_by: Msg | None = None
     parts: dict[str, float] = {}
     """Seconds of one decode step by part."""
+    goodput_per_s: float | None = None
+    """Requests per second that meet the traffic's targets."""
 
 
 class FlagChoice(Struct, frozen=True, kw_only=True):
