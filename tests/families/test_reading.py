@@ -3,7 +3,7 @@
 import pytest
 
 from serveright.errors import InputError
-from serveright.families.read import claims
+from serveright.families.read import claims, reader_of
 from serveright.families.verdict import family
 from serveright.types.model import UnknownMixer
 from tests.families.published import load, read, total
@@ -118,9 +118,19 @@ def test_shared_caches_of_gemma():
 
 def test_prediction_layer_without_copies_where_the_index_says_so():
     config = load("zai-org--GLM-4.5-Air")["config"]
-    index = {"weight_map": {"model.layers.46.eh_proj.weight": "a.safetensors"}}
+    index = {"weight_map": {"model.layers.46.eh_proj.weight": "a.safetensors", "lm_head.weight": "a.safetensors"}}
     assert total(read(config)) - total(read(config, safetensors_index=index)) == 2 * 151552 * 4096
 
 
 def test_every_claim_has_one_owner():
     assert len(claims()) > 80
+
+
+def test_head_that_the_files_do_not_hold():
+    index = {"weight_map": {"embed_tokens.weight": "a.safetensors"}}
+    assert total(read(LLAMA)) - total(read(LLAMA, safetensors_index=index)) == 1000 * 512
+
+
+def test_one_name_imports_one_reader():
+    assert {name: reader_of(name) for name in claims()} == claims()
+    assert reader_of("NobodyKnowsForCausalLM") is None

@@ -35,6 +35,18 @@ def claims() -> dict[str, Reader]:
     return found
 
 
+@cache
+def reader_of(name: str) -> Reader | None:
+    """The reader that claims an architecture; imports only the modules that mention its name, which is what keeps start-up short."""
+    for info in pkgutil.iter_modules(families.__path__):
+        source = pkgutil.get_data(families.__name__, f"{info.name}.py")
+        if source is not None and f'"{name}"'.encode() in source:
+            module = importlib.import_module(f"{families.__name__}.{info.name}")
+            if name in vars(module).get("ARCHITECTURES", ()):
+                return module.shape
+    return None
+
+
 def architecture(files: ModelFiles) -> str:
     """The first entry of `architectures`; raises InputError when it is no list of texts."""
     names: object = files.config.get("architectures")
@@ -50,10 +62,22 @@ def architecture(files: ModelFiles) -> str:
 def read_model(files: ModelFiles) -> ModelShape:
     """`ModelShape` of a model's files. Raises InputError for missing or absurd fields, naming the JSON path."""
     fields = Fields(files.config)
-    reader = claims().get(architecture(files))
+    name = architecture(files)
+    reader = reader_of(name) if name else None
     if reader is None:
         from serveright.families import unclaimed
 
         reader = unclaimed.shape
     shape = reader(fields, files)
+    shape = _stored(shape, files)
     return msgspec.structs.replace(shape, evidence=tuple(fields.evidence), unknown=(*fields.unknowns, *fields.unread()))
+
+
+def _stored(shape: ModelShape, files: ModelFiles) -> ModelShape:
+    """Without the output head where the files' own index holds none (embedding models saved without it)."""
+    listed = files.safetensors_index.get("weight_map")
+    names = cast("dict[str, object]", listed) if isinstance(listed, dict) else {}
+    head = next((weight for weight in shape.weights if weight.part == "head" and weight.linear), None)
+    if not names or head is None or any(name.rsplit(".", 1)[0] == head.path or "lm_head" in name for name in names):
+        return shape
+    return msgspec.structs.replace(shape, weights=tuple(weight for weight in shape.weights if weight.part != "head"))
