@@ -1,5 +1,8 @@
 """Laws of weight bytes on hand-built shapes, and totals of known models against what their vendors published."""
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -304,3 +307,20 @@ def test_fp8_block_checkpoint_of_a_27b() -> None:
     quantisation = {"quant_method": "fp8", "weight_block_size": [128, 128], "modules_to_not_convert": ["model.visual"]}
     stored = read_checkpoint(replace(files, config={**files.config, "quantization_config": quantisation}))
     assert weight_need(read_model(files), stored).total_bytes == pytest.approx(28.7 * 2**30, rel=0.005)
+
+
+@pytest.mark.shared
+def test_loaded_weights_of_bf16_models_as_vllm_printed_them(shared: Path) -> None:
+    rows = [json.loads(line) for line in (shared / "cases" / "startup_logs.jsonl").read_text().splitlines()]
+    differences: dict[str, float] = {}
+    for row in rows:
+        printed = row["observed"].get("weights_gib_per_gpu")
+        if not printed or row["confidence"] != "high" or row["model_variant"] != "BF16" or find(row["model"]) is None:
+            continue
+        parallel = Parallel(tp=row["tp"] or 1, pp=row["pp"] or 1, dp=row["dp"] or 1)
+        parts = per_gpu_bytes(need_of(row["model"]), parallel, with_mtp="mtp" in str(row["spec_config"]))
+        differences[row["id"]] = sum(parts.values()) / 2**30 / printed - 1
+    near = [name for name, difference in differences.items() if abs(difference) < 0.01]
+    print(f"{len(near)} of {len(differences)} within 1 %:", {name: f"{difference:+.2%}" for name, difference in differences.items()})
+    assert len(near) >= 11
+    assert len(differences) - len(near) <= 1
