@@ -41,7 +41,7 @@ def report(model: Model) -> InspectReport:
 def hints(model: Model) -> tuple[Msg, ...]:
     """Published figures that differ from the config's, said openly; the config wins."""
     found: list[Msg] = []
-    published = model.files.facts.get("params_total_published")
+    published = model.files.facts.get("parameters")
     total = model.need.total_elements
     if isinstance(published, int) and abs(total / published - 1) > 0.001:
         found.append(

@@ -29,7 +29,8 @@ def block(item: Block, lang: str) -> str:
         case Paragraph():
             return f'<p class="{item.style}">{cell(item.text)}</p>'
         case Bullets():
-            return "<ul>" + "".join(f"<li>{cell(i)}</li>" for i in item.items) + "</ul>"
+            notes = [*(f" <small class=dim>{cell(s)}</small>" for s in item.sources), *[""] * len(item.items)]
+            return "<ul>" + "".join(f"<li>{cell(i)}{note}</li>" for i, note in zip(item.items, notes, strict=False)) + "</ul>"
         case Pairs():
             return "<dl>" + "".join(f"<dt>{cell(k)}</dt><dd>{cell(v)}</dd>" for k, v in item.items) + "</dl>"
         case Table():

@@ -134,6 +134,15 @@ def _derivations(block: Derivations, options: Options) -> Iterable[str]:
         yield from _flow(_cell(item.reason, options) + source, options, "    ")
 
 
+def _bullets(block: Bullets, options: Options) -> list[str]:
+    lines: list[str] = []
+    for i, item in enumerate(block.items):
+        lines += _flow(f"- {_cell(item, options)}", options, "", "  ")
+        if options.explain and i < len(block.sources) and block.sources[i]:
+            lines += [_paint(line, "dim", options) for line in _flow(f"[{safe(block.sources[i])}]", options, "  ", "")]
+    return lines
+
+
 def _block(block: Block, options: Options) -> list[str]:
     match block:
         case Heading():
@@ -141,7 +150,7 @@ def _block(block: Block, options: Options) -> list[str]:
         case Paragraph():
             return [_paint(line, block.style, options) for line in _flow(_cell(block.text, options), options)]
         case Bullets():
-            return [line for item in block.items for line in _flow(f"- {_cell(item, options)}", options, "", "  ")]
+            return _bullets(block, options)
         case Pairs():
             return _pairs(block, options)
         case Table():

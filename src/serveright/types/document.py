@@ -26,9 +26,10 @@ class Paragraph(Struct, frozen=True, tag="paragraph"):
 
 
 class Bullets(Struct, frozen=True, tag="bullets"):
-    """Short items."""
+    """Short items. `sources`, one an item, are shown with `--explain` and where there is room."""
 
     items: tuple[Cell, ...]
+    sources: tuple[str, ...] = ()
 
 
 class Pairs(Struct, frozen=True, tag="pairs"):

@@ -26,7 +26,7 @@ def engine(check: Check) -> Iterator[Block]:
     text, style = VERDICTS[check.verdict]
     yield Heading(f"{check.engine} {check.version}")
     yield Paragraph(msg("{verdict}: {text}", verdict=check.verdict, text=text), style)
-    yield Bullets(tuple(msg("{text} [{source}]", text=r.text, source=r.source) if r.source else r.text for r in check.reasons))
+    yield Bullets(tuple(r.text for r in check.reasons), sources=tuple(r.source for r in check.reasons))
     yield Pairs(tuple(_pairs(check)))
 
 
