@@ -134,3 +134,10 @@ def test_head_that_the_files_do_not_hold():
 def test_one_name_imports_one_reader():
     assert {name: reader_of(name) for name in claims()} == claims()
     assert reader_of("NobodyKnowsForCausalLM") is None
+
+
+@pytest.mark.parametrize("name", ["LlamaModel", "Qwen2Model", "Qwen3Model"])
+def test_embedding_model_has_no_head(name):
+    shape = read({**LLAMA, "architectures": [name]})
+    assert not [weight for weight in shape.weights if weight.part == "head"]
+    assert shape.weights[2].path.startswith("layers.0.")

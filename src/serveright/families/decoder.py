@@ -151,7 +151,13 @@ def build(
 def biased(fields: Fields, style: Style, *, out: bool = True) -> Style:
     """`attention_bias` of the config, on the output projection too where the class does that (`out`)."""
     bias = fields.flag("attention_bias", "qkv_bias", "use_qkv_bias", "use_bias", default=style.qkv_bias)
-    return replace(style, qkv_bias=bias, out_bias=bias and out)
+    names = replace(style.names, dense_bias=True) if fields.flag("mlp_bias") else style.names
+    return replace(style, qkv_bias=bias, out_bias=bias and out, names=names)
+
+
+def headless(shape: ModelShape) -> ModelShape:
+    """The same model saved without its head, for embeddings: the bare `...Model` classes."""
+    return replace(shape, weights=tuple(weight for weight in shape.weights if weight.part != "head"))
 
 
 def bidirectional(shape: ModelShape) -> ModelShape:

@@ -42,7 +42,7 @@ class Frame(Struct, frozen=True, kw_only=True):
 def text_of(fields: Fields) -> Fields:
     """The object that holds the language model's fields: the config itself, or its nested text config."""
     for key in TEXT:
-        if isinstance(fields.raw.get(key), dict):
+        if isinstance(fields.raw.get(key), dict) and fields.raw[key]:
             child = fields.child(key)
             if child:
                 return text_of(child)

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from serveright.families.attention import Defaults
-from serveright.families.decoder import Style, biased, build
+from serveright.families.decoder import Style, biased, build, headless
 from serveright.families.ffn import FfnNames
 from serveright.families.fields import Fields
 from serveright.families.frame import text_of
@@ -23,7 +23,9 @@ _PLAIN = {
     "HeliumForCausalLM": "HeliumConfig",
     "NemotronForCausalLM": "NemotronConfig",
 }
-ARCHITECTURES = frozenset(_PLAIN)
+_BARE = {"LlamaModel": "LlamaForCausalLM", "MistralModel": "MistralForCausalLM"}
+"""Embedding models: no head, no `model.` in front of the paths."""
+ARCHITECTURES = frozenset({*_PLAIN, *_BARE})
 _MIXTRAL = FfnNames(block="block_sparse_moe", matrices=("w1", "w3", "w2"))
 
 
@@ -49,4 +51,7 @@ def style(fields: Fields, architecture: str) -> Style:
 
 def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     """See the package."""
-    return build(fields, files, style(fields, files.config["architectures"][0]))
+    name = files.config["architectures"][0]
+    if name in _BARE:
+        return headless(build(fields, files, replace(style(fields, _BARE[name]), root="")))
+    return build(fields, files, style(fields, name))

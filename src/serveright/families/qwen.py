@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from serveright.families.attention import Defaults
-from serveright.families.decoder import Style, build
+from serveright.families.decoder import Style, build, headless
 from serveright.families.ffn import FfnNames
 from serveright.families.fields import Fields
 from serveright.families.frame import text_of
@@ -12,7 +12,9 @@ from serveright.types.source import ModelFiles
 
 _QWEN2 = {"Qwen2ForCausalLM", "Qwen2MoeForCausalLM"}
 _QWEN3 = {"Qwen3ForCausalLM", "Qwen3MoeForCausalLM", "MellumForCausalLM"}
-ARCHITECTURES = frozenset(_QWEN2 | _QWEN3)
+_BARE = {"Qwen2Model", "Qwen3Model"}
+"""Embedding models: no head, no `model.` in front of the paths."""
+ARCHITECTURES = frozenset(_QWEN2 | _QWEN3 | _BARE)
 SHARED = FfnNames(shared="shared_expert", shared_gate="shared_expert_gate")
 _DEFAULTS = Defaults(source="transformers 5.24 Qwen3Config", head_dim=128)
 
@@ -31,5 +33,8 @@ def qwen2(text: Fields) -> Style:
 def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     """See the package."""
     text = text_of(fields)
-    layout = qwen2(text) if files.config["architectures"][0] in _QWEN2 else qwen3(text)
-    return build(fields, files, replace(layout, dialect="qwen"))
+    name = files.config["architectures"][0]
+    layout = qwen2(text) if name in _QWEN2 or name == "Qwen2Model" else qwen3(text)
+    if name in _BARE:
+        return headless(build(fields, files, replace(layout, root="")))
+    return build(fields, files, layout)

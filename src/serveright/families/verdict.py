@@ -102,7 +102,7 @@ def _mixer_features(mixer: Mixer) -> Iterator[str]:
             yield "swa"
         if mixer.kind == "chunked":
             yield "chunked"
-        if mixer.kind == "block_sparse":
+        if mixer.kind == "block_sparse" or mixer.indexer:
             yield "sparse"
         if mixer.sinks:
             yield "sinks"
