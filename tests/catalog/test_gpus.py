@@ -117,3 +117,26 @@ def test_a_gpu_of_ones_own_is_a_file(tmp_path: Path) -> None:
         load_gpu(str(own))
     with pytest.raises(InputError):
         load_gpu(str(tmp_path / "absent.toml"))
+
+
+HALVES = {"mi250x", "ascend-910c"}
+"""Packages of two devices: the fact file describes one of them."""
+
+
+@pytest.mark.shared
+def test_figures_carried_over_unchanged(shared: Path) -> None:
+    rows = json.loads((shared / "facts" / "gpus.json").read_text())["gpus"]
+    assert {row["key"] for row in rows} <= set(gpu_keys())
+    for row in rows:
+        gpu = load_gpu(row["key"])
+        for alias in row["aliases"]:
+            assert load_gpu(alias.partition(" (")[0]).key == gpu.key
+        if gpu.key in HALVES:
+            continue
+        assert gpu.memory_bytes == round(row["memory_gib_usable"] * 2**30)
+        assert gpu.bandwidth_bytes_per_s == pytest.approx(row["memory_bandwidth_gbps"] * 1e9)
+        rates = {name: rate * 1e12 for name, rate in row["dense_tflops"].items() if rate is not None}
+        assert {name: gpu.flops[name] for name in rates} == pytest.approx(rates)
+        assert set(gpu.flops) <= {*rates, "fp16"}
+        if gpu.interconnect.bus_bytes_per_s is not None:
+            assert gpu.interconnect.bus_bytes_per_s == pytest.approx(row["interconnect"]["per_gpu_bidirectional_gbps"] * 1e9 / 2)

@@ -103,3 +103,9 @@ def test_a_revision_goes_to_the_hub(hub: FakeHub, tmp_path: Path) -> None:
     found = ask(hub.url, tmp_path, REPO, "v2")
     assert found["origin"] == f"{REPO}@v2"
     assert any("/revision/v2" in line for line in hub.asked)
+
+
+def test_offline_a_known_checkpoint_leads_to_its_model(tmp_path: Path) -> None:
+    refused = ask("http://127.0.0.1:9", tmp_path, "Qwen/Qwen3.6-27B-FP8", HF_HUB_OFFLINE="1")
+    assert refused["error"] == "NetworkError"
+    assert "catalogue knows {base}" in refused["fix"]

@@ -15,12 +15,13 @@ from serveright.errors import InputError
 from serveright.formats import kv
 from serveright.formats.fields import Quant
 from serveright.formats.number import known_dtype, plain
-from serveright.types.fact import Unknown
+from serveright.types.fact import Evidence, Unknown
 from serveright.types.model import Checkpoint, FormatRule
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
 
 Dialect = Callable[[Quant], list[FormatRule]]
+DEFAULT_DTYPE = "bfloat16"
 _NESTS = ("text_config", "llm_config", "language_config", "thinker_config")
 
 
@@ -39,12 +40,14 @@ def claims() -> dict[str, Dialect]:
 
 def read_checkpoint(files: ModelFiles) -> Checkpoint:
     """The number format of every part, and the KV precision asked for. Raises InputError for absurd values, naming the JSON path."""
-    dtype = _dtype(files.config)
+    named = _dtype(files.config)
+    dtype = named or DEFAULT_DTYPE
+    assumed = () if named else (Evidence("dtype", None, msg("the config names no number type: {dtype} assumed", dtype=DEFAULT_DTYPE), kind="assumed"),)
     size = _file_bytes(files)
     unknown = [] if known_dtype(dtype) else [Unknown("dtype", msg("{word} is no number type known here; counted as 16 bits", word=dtype))]
     quant = find_quantisation(files)
     if quant is None:
-        return Checkpoint(method="none", format=plain(dtype).name, dtype=dtype, file_bytes=size, unknown=tuple(unknown))
+        return Checkpoint(method="none", format=plain(dtype).name, dtype=dtype, file_bytes=size, evidence=assumed, unknown=tuple(unknown))
     dialect = claims().get(quant.method)
     if dialect is None:
         quant.doubt("quant_method", msg("{method} is no quantisation method known here", method=quant.method or msg("nothing")))
@@ -61,7 +64,7 @@ def read_checkpoint(files: ModelFiles) -> Checkpoint:
         kv_source=source,
         kv_declared=declared,
         file_bytes=size,
-        evidence=tuple(quant.evidence),
+        evidence=(*assumed, *quant.evidence),
         unknown=(*unknown, *quant.unknown),
     )
 
@@ -108,14 +111,14 @@ def _modelopt_word(quant: Quant) -> str:
     return "modelopt" if named and "quantization" in quant.raw else ""
 
 
-def _dtype(config: dict[str, Any]) -> str:
+def _dtype(config: dict[str, Any]) -> str | None:
     levels: list[object] = [config, *(config.get(name) for name in _NESTS)]
     for level in levels:
         for key in ("dtype", "torch_dtype"):
             word: object = cast("dict[str, Any]", level).get(key) if isinstance(level, dict) else None
             if isinstance(word, str) and word not in ("", "auto"):
                 return word.removeprefix("torch.")
-    return "bfloat16"
+    return None
 
 
 def _file_bytes(files: ModelFiles) -> int | None:

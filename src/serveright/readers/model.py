@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from serveright.catalog.models import find, list_models
-from serveright.errors import InputError, UnknownName
+from serveright.catalog.models import base_of, find, list_models
+from serveright.errors import InputError, NetworkError, UnknownName
 from serveright.readers.json_object import LIMIT_BYTES, parse_object, too_large
 from serveright.types.source import ModelFiles
 from serveright.types.text import Msg, msg
@@ -52,10 +52,21 @@ def read_model_files(
     if revision is None and (known := find_in_catalogue(text)) is not None:
         return known
     if _HUB_ID.fullmatch(text):
-        from serveright.readers.hub import fetch
-
-        return assemble(text, *fetch(text, revision, WANTED, progress))
+        return _from_hub(text, revision, progress)
     raise UnknownName(msg("model"), text, [name for model in list_models() for name in (model.id, *model.aliases)])
+
+
+def _from_hub(text: str, revision: str | None, progress: Progress | None) -> ModelFiles:
+    from serveright.readers.hub import fetch
+
+    try:
+        return assemble(text, *fetch(text, revision, WANTED, progress))
+    except NetworkError as error:
+        base = base_of(text)
+        if base is None:
+            raise
+        fix = msg("The catalogue knows {base}, of which this is a checkpoint; for its own figures give its folder or config.json.", base=base)
+        raise NetworkError(error.message, fix) from error
 
 
 def assemble(model_id: str, origin: str, files: Mapping[str, bytes]) -> ModelFiles:
