@@ -27,7 +27,7 @@ def load_sglang_behaviour(version: str) -> SglangBehaviour:
         names[entry["list"]] = names.get(entry["list"], frozenset()) | frozenset(entry["architectures"])
     memory, constants, dsa = (_kept(data[key], at) for key in ("memory", "constants", "dsa"))
     fields = {
-        **{key: data[key] for key in ("driver_mib", "alias", "alias_by_model_type")},
+        **{key: data[key] for key in ("driver_mib", "alias", "alias_by_model_type", "vision_fixed")},
         "version": version,
         "names": names,
         "attention": _kept(data["attention"], at),

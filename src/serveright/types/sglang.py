@@ -129,6 +129,8 @@ class SglangBehaviour(Struct, frozen=True, kw_only=True):
     driver_mib: dict[str, int]
     alias: dict[str, str]
     alias_by_model_type: dict[str, str]
+    vision_fixed: dict[str, tuple[int, int]]
+    """Architecture -> layers and width of its vision tower as SGLang's config class has them, whatever the checkpoint says."""
 
     def listed(self, name: str, architecture: str) -> bool:
         """The architecture stands in that list of names."""

@@ -7,6 +7,8 @@ from serveright.engines.sglang.state import slots_per_request
 from serveright.types.engine import Capacity, EngineLayout, Refusal
 from serveright.types.text import msg
 
+_KEPT_BACK = 5
+"""Tokens of the pool no input may take (tp_worker.py max_req_input_len)."""
 _MAX_PREFILL = 16384
 
 
@@ -57,11 +59,15 @@ def _window_bytes(layout: EngineLayout) -> float:
 
 
 def _longer_than_pool(pool: Pool, context_tokens: int) -> tuple[Refusal, ...]:
+    """The engine starts and turns such a request away (managers/utils.py:284); it keeps a handful of tokens back itself."""
     if pool.tokens >= context_tokens or pool.refusals:
         return ()
-    text = f"The input ({context_tokens} tokens) is longer than the model's context length or the pool ({pool.tokens} tokens)"
+    most = min(context_tokens, pool.tokens) - 1 - _KEPT_BACK
+    text = (
+        f"Input length ({context_tokens} tokens) exceeds the maximum allowed length ({most} tokens). Use a shorter input or enable --allow-auto-truncate."
+    )
     why = msg("the server starts and then turns such a request away; the pool holds {tokens:n} tokens", tokens=pool.tokens)
-    return (Refusal(code="sglang-request-too-long", text=text, why=why, source="sglang managers/scheduler.py"),)
+    return (Refusal(code="sglang-request-too-long", text=text, why=why, source="sglang managers/utils.py:284"),)
 
 
 def log_line(args: Args, pool: Pool, context_tokens: int) -> str:

@@ -191,6 +191,8 @@ def _vision(shape: ModelShape, name: str, behaviour: SglangBehaviour) -> tuple[i
     towers = [t for t in shape.towers if t.kind == "vision"]
     if not towers or behaviour.listed("vision_config_unread", name):
         return None
+    if name in behaviour.vision_fixed:
+        return behaviour.vision_fixed[name]
     if behaviour.listed("vision_sizes_unread", name):
         return 24, 1024
     return 24 if behaviour.listed("vision_depth_unread", name) else towers[0].layers, towers[0].hidden
