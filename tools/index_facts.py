@@ -15,7 +15,7 @@ def gpu_index() -> dict[str, Any]:
     names: dict[str, str] = {}
     for path in sorted((FACTS / "gpus").glob("*.toml")):
         gpu = read_toml(path)
-        gpus[gpu["key"]] = {field: gpu[field] for field in ("name", "vendor", "architecture", "memory_bytes", "bandwidth_bytes_per_s")}
+        gpus[gpu["key"]] = {field: gpu[field] for field in ("name", "aliases", "vendor", "architecture", "memory_bytes", "bandwidth_bytes_per_s")}
         for name in (gpu["key"], gpu["name"], *gpu["aliases"]):
             _claim(names, normal_gpu(name), gpu["key"])
     return {"gpus": gpus, "aliases": dict(sorted(names.items()))}

@@ -37,7 +37,8 @@ def load_gpu(name: str) -> Gpu:
     known: dict[str, str] = index("gpus")["aliases"]
     key = known.get(normal_name(name))
     if key is None:
-        raise UnknownName(msg("GPU"), name, {*gpu_keys(), *known})
+        spoken = {alias.lower() for gpu in index("gpus")["gpus"].values() for alias in gpu["aliases"]}
+        raise UnknownName(msg("GPU"), name, {*gpu_keys(), *spoken})
     return _convert(read_toml(FACTS / "gpus" / f"{key}.toml"))
 
 
