@@ -6,7 +6,7 @@ from typing import Any
 from serveright.types.engine_table import Flag, FlagType
 from tools.harvest.hints import MISSING, external
 from tools.harvest.interpret import Recorder
-from tools.harvest.project import UNREAD, ClassRef, External, Member
+from tools.harvest.project import UNREAD, ClassRef, External, Member, items
 
 TYPES: dict[Any, FlagType] = {int: "int", float: "float", str: "str", bool: "bool", "json": "json"}
 OPPOSITE = {"--enable-": "--disable-", "--disable-": "--enable-"}
@@ -29,7 +29,6 @@ class Parser(Recorder):
         return None
 
     def add_argument(self, *names: Any, **options: Any) -> "Parser":
-        options = {k: v for k, v in options.items() if isinstance(k, str)}
         spelled = [n for n in names if isinstance(n, str) and n.startswith("-")]
         long = next((n for n in spelled if n.startswith("--")), None)
         if long is not None and long not in self.flags:
@@ -67,8 +66,7 @@ def _choices(options: dict[str, Any]) -> tuple[tuple[str, ...], bool]:
     listed = options.get("choices")
     is_open = listed is None and isinstance(options.get("known"), list)
     listed = options["known"] if is_open else listed
-    items: list[Any] = list(listed) if isinstance(listed, (list, tuple, dict, set, frozenset)) or type(listed).__name__ == "dict_keys" else []
-    values = [i.value if isinstance(i, Member) else i for i in items]
+    values = [i.value if isinstance(i, Member) else i for i in items(listed)]
     if isinstance(listed, (set, frozenset)):
         values.sort(key=str)
     return tuple(dict.fromkeys(str(v) for v in values if isinstance(v, (str, int, float)))), is_open

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tools.harvest.interpret import Interpreter, Scope
-from tools.harvest.project import UNREAD, ClassRef, External, Module
+from tools.harvest.project import UNREAD, ClassRef, External, Module, is_mapping, is_sequence
 
 PLAIN = {"str": "str", "int": "int", "float": "float", "bool": "bool", "dict": "dict", "Dict": "dict", "Mapping": "dict", "Path": "str"}
 LISTS = ("list", "List", "tuple", "Tuple", "set", "Set", "Sequence")
@@ -136,10 +136,10 @@ def default(node: ast.expr | None, owner: ClassRef, read: Interpreter) -> Any:
     factory = keywords.get("default_factory")
     if factory is None:
         return read.value(node.args[0], Scope(owner.module)) if node.args and ast.unparse(node.func).endswith("Field") else MISSING
-    made = read.value(factory.body, Scope(owner.module)) if isinstance(factory, ast.Lambda) else read.value(factory, Scope(owner.module))
+    made: Any = read.value(factory.body, Scope(owner.module)) if isinstance(factory, ast.Lambda) else read.value(factory, Scope(owner.module))
     if made in (list, dict, set, tuple):
-        return made()
-    return made if isinstance(made, (list, dict, str, int, float)) else UNREAD
+        return None  # an empty container: no literal worth recording
+    return made if is_mapping(made) or is_sequence(made) or isinstance(made, (str, int, float)) else UNREAD
 
 
 def keys(cls: ClassRef, read: Interpreter, prefix: str = "", depth: int = 0) -> list[str]:

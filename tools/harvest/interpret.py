@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tools.harvest.operators import BUILTINS, METHODS, binary, compare, unary
-from tools.harvest.project import UNREAD, Capability, ClassRef, External, FunctionRef, Member, Module, ModuleRef, Project
+from tools.harvest.project import UNREAD, Capability, ClassRef, External, FunctionRef, Member, Module, ModuleRef, Project, is_mapping, is_sequence, items
 
 Native = Callable[..., Any]
 DEPTH = 12
@@ -124,8 +124,6 @@ class Interpreter:
             return {"major": base.major, "minor": base.minor}.get(attr, UNREAD)
         if isinstance(base, ClassRef):
             return self.class_attribute(base, attr)
-        if isinstance(base, dict) and attr in base and all(isinstance(k, str) for k in base):
-            return base[attr]
         return UNREAD
 
     def class_attribute(self, cls: ClassRef, attr: str) -> Any:
@@ -144,7 +142,8 @@ class Interpreter:
 
     def bases(self, cls: ClassRef) -> list[ClassRef]:
         """The class and its bases inside the wheel, nearest first."""
-        found, queue = [], [cls]
+        found: list[ClassRef] = []
+        queue = [cls]
         while queue and len(found) < 40:
             head = queue.pop(0)
             found.append(head)
@@ -212,9 +211,9 @@ class Interpreter:
             scope.local[target.id] = value
         elif isinstance(target, ast.Subscript):
             holder, key = self.value(target.value, scope), self.value(target.slice, scope)
-            if isinstance(holder, dict) and key is not UNREAD:
+            if is_mapping(holder) and key is not UNREAD:
                 holder[key] = value
-        elif isinstance(target, ast.Tuple) and isinstance(value, (tuple, list)) and len(value) == len(target.elts):
+        elif isinstance(target, ast.Tuple) and is_sequence(value) and len(value) == len(target.elts):
             for part, item in zip(target.elts, value, strict=True):
                 self._store(part, item, scope)
 
@@ -226,7 +225,7 @@ class Interpreter:
         for target in node.targets:
             if isinstance(target, ast.Subscript):
                 holder, key = self.value(target.value, scope), self.value(target.slice, scope)
-                if isinstance(holder, dict):
+                if is_mapping(holder):
                     holder.pop(key, None)
 
     def registry(self, path: str, name: str) -> Any:
@@ -258,11 +257,9 @@ class Interpreter:
         self.block(node.body if test else node.orelse, scope)
 
     def _for(self, node: ast.For, scope: Scope) -> None:
-        items = self.value(node.iter, scope)
-        if isinstance(items, (list, tuple, dict)) or type(items).__name__ in ("dict_items", "dict_keys"):
-            for item in list(items):
-                self._store(node.target, item, scope)
-                self.block(node.body, scope)
+        for item in items(self.value(node.iter, scope)):
+            self._store(node.target, item, scope)
+            self.block(node.body, scope)
 
     def _try(self, node: ast.Try, scope: Scope) -> None:
         self.block([*node.body, *node.orelse, *node.finalbody], scope)
@@ -287,7 +284,7 @@ class Interpreter:
             value = self.value(keyword.value, scope)
             if keyword.arg is not None:
                 keywords[keyword.arg] = value
-            elif isinstance(value, dict):
+            elif is_mapping(value):
                 keywords.update(value)
         return self._apply(node, function, arguments, keywords, scope)
 
@@ -309,9 +306,9 @@ class Interpreter:
             return UNREAD
         if function in (list, tuple, set, frozenset, sorted) and arguments and isinstance(arguments[0], ClassRef):
             return self.members(arguments[0])
-        if callable(function) and not any(a is UNREAD for a in arguments):
-            result = function(*arguments, **keywords)
-            return list(result) if function is sorted else result
+        applied: Any = function
+        if callable(applied) and UNREAD not in arguments:
+            return applied(*arguments, **keywords)
         return UNREAD
 
     def _sequence(self, nodes: list[ast.expr], scope: Scope) -> list[Any]:
@@ -319,7 +316,7 @@ class Interpreter:
         for node in nodes:
             if isinstance(node, ast.Starred):
                 inner = self.value(node.value, scope)
-                out.extend(self.members(inner) if isinstance(inner, ClassRef) else inner if isinstance(inner, (list, tuple, set, frozenset, dict)) else [])
+                out.extend(self.members(inner) if isinstance(inner, ClassRef) else items(inner))
             else:
                 out.append(self.value(node, scope))
         return out
@@ -344,7 +341,7 @@ class Interpreter:
         for key, item in zip(node.keys, node.values, strict=True):
             value = self.value(item, scope)
             if key is None:
-                out.update(value if isinstance(value, dict) else {})
+                out.update(value if is_mapping(value) else {})
             else:
                 out[self.value(key, scope)] = value
         return out
@@ -362,7 +359,7 @@ class Interpreter:
             return tuple(self._sequence(node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice], scope))
         if isinstance(base, ClassRef):
             return self.class_attribute(base, self.value(node.slice, scope))
-        return UNREAD if base is UNREAD else base[self.value(node.slice, scope)]
+        return base[self.value(node.slice, scope)] if is_mapping(base) or is_sequence(base) else UNREAD
 
     def _binary(self, node: ast.BinOp, scope: Scope) -> Any:
         return binary(node.op, self.value(node.left, scope), self.value(node.right, scope))
@@ -401,11 +398,11 @@ class Interpreter:
 
     def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, scope: Scope) -> Any:
         generator = node.generators[0]
-        items = self.value(generator.iter, scope)
-        if len(node.generators) > 1 or not isinstance(items, (list, tuple, dict)):
+        source = self.value(generator.iter, scope)
+        if len(node.generators) > 1 or not (is_sequence(source) or is_mapping(source)):
             return UNREAD
         out: list[Any] = []
-        for item in items:
+        for item in items(source):
             inner = Scope(scope.module, dict(scope.local))
             self._store(generator.target, item, inner)
             if all(self.value(c, inner) for c in generator.ifs):

@@ -5,7 +5,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from tools.harvest.project import UNREAD, External
+from tools.harvest.project import UNREAD, External, is_sequence
 
 BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -50,7 +50,7 @@ def unread(*values: Any) -> bool:
 
 def binary(sign: ast.operator, left: Any, right: Any) -> Any:
     """A list plus something unread keeps what is known of it; any other half-read sum is unread."""
-    if isinstance(sign, ast.Add) and isinstance(left, (list, str)) and unread(right):
+    if isinstance(sign, ast.Add) and (is_sequence(left) or isinstance(left, str)) and unread(right):
         return left
     if unread(left, right) or type(sign) not in BINARY:
         return UNREAD

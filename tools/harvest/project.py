@@ -3,7 +3,7 @@
 import ast
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 
 class Unread:
@@ -14,6 +14,29 @@ class Unread:
 
 
 UNREAD = Unread()
+
+
+CONTAINERS = frozenset(("list", "tuple", "set", "frozenset", "dict", "dict_keys", "dict_items", "dict_values"))
+
+
+def is_mapping(value: Any) -> TypeGuard[dict[Any, Any]]:
+    """A dict whose keys and values may be anything."""
+    return isinstance(value, dict)
+
+
+def is_sequence(value: Any) -> TypeGuard[list[Any] | tuple[Any, ...]]:
+    """A list or tuple of anything."""
+    return isinstance(value, (list, tuple))
+
+
+def items(value: Any) -> list[Any]:
+    """The elements of a container (the keys of a dict), none where the value is no container."""
+    return [*value] if type(value).__name__ in CONTAINERS else []
+
+
+def texts(value: Any) -> list[str]:
+    """Those elements that are text."""
+    return [v for v in items(value) if isinstance(v, str)]
 
 
 class Files(Protocol):
@@ -49,8 +72,7 @@ class Module:
             elif isinstance(node, ast.ImportFrom):
                 self.imports.update({a.asname or a.name: (self.absolute(node), a.name) for a in node.names})
             elif isinstance(node, ast.Import):
-                self.imports.update({a.asname: (a.name, "") if a.asname else (a.name, "") for a in node.names if a.asname})
-                self.imports.update({a.name: (a.name, "") for a in node.names if not a.asname and "." not in a.name})
+                self.imports.update({a.asname or a.name: (a.name, "") for a in node.names if a.asname or "." not in a.name})
             elif isinstance(node, ast.If):
                 # `if TYPE_CHECKING:` names the real types, the else branch stands in for them.
                 self._collect(node.orelse)

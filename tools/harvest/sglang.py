@@ -7,8 +7,8 @@ from typing import Any
 from serveright.types.engine_table import Architecture, Backend, EngineTable, Flag, Quantization
 from tools.harvest.arguments import Parser
 from tools.harvest.hints import MISSING, Field, fields
-from tools.harvest.interpret import Interpreter
-from tools.harvest.project import UNREAD, ClassRef, FunctionRef, Project
+from tools.harvest.interpret import Interpreter, Native
+from tools.harvest.project import UNREAD, ClassRef, Project, is_mapping, items, texts
 from tools.harvest.vllm import minimum
 from tools.harvest.wheel import Wheel
 
@@ -32,19 +32,34 @@ VARIABLE = re.compile(
 )
 
 
+def natives(read: Interpreter, cls: ClassRef, wheel: Wheel, parser: Parser) -> dict[str, Native]:
+    """SGLang's helpers that turn annotated fields into flags, and its questions about the platform, answered as on CUDA."""
+
+    def said(answer: Any) -> Native:
+        def asked(*_: Any, **__: Any) -> Any:
+            return answer
+
+        return asked
+
+    def registered(*_: Any, **__: Any) -> None:
+        declared(server_fields(cls, read, wheel), parser)
+
+    def default_of(name: str = "") -> Any:
+        return next((f.default for f in server_fields(cls, read, wheel) if f.name == name), None)
+
+    def metadata(*given: Any, **named: Any) -> dict[str, Any]:
+        return dict(zip(("help", "choices"), given, strict=False)) | named
+
+    ours: dict[str, Native] = {"add_cli_args_from_dataclass": registered, "_declared_default": default_of, "Arg": metadata}
+    return dict.fromkeys(NO, said(False)) | ours | {"is_cuda": said(True), "NS": said(UNREAD), "sys.modules.get": said(None)}
+
+
 def table(wheel: Wheel) -> EngineTable:
     """Everything `EngineTable` asks for, read from one wheel."""
     read = Interpreter(Project(wheel))
     parser = Parser()
     cls = read.constant(SERVER, "ServerArgs")
-    read.natives = dict.fromkeys(NO, lambda *_, **__: False) | {
-        "is_cuda": lambda *_, **__: True,
-        "add_cli_args_from_dataclass": lambda *_, **__: declared(server_fields(cls, read, wheel), parser),
-        "_declared_default": lambda name="": next((f.default for f in server_fields(cls, read, wheel) if f.name == name), None),
-        "Arg": lambda *a, **k: dict(zip(("help", "choices"), a, strict=False)) | k,
-        "NS": lambda *_: UNREAD,
-        "sys.modules.get": lambda *_: None,
-    }  # fmt: skip
+    read.natives = natives(read, cls, wheel, parser)
     read.call(read.class_attribute(cls, "add_cli_args"), [parser], {})
     found = parser.flags
     return EngineTable(
@@ -86,11 +101,11 @@ def server_fields(cls: ClassRef, read: Interpreter, wheel: Wheel) -> list[Field]
 def declared(found: list[Field], parser: Parser) -> None:
     """Registers annotated fields as SGLang's `add_cli_args_from_dataclass` does."""
     for item in found:
-        given = next((m for m in item.hint.metadata if isinstance(m, (dict, str))), None)
-        meta: dict[str, Any] = {"help": given} if isinstance(given, str) else given or {}
+        given: Any = next((m for m in item.hint.metadata if is_mapping(m) or isinstance(m, str)), None)
+        meta: dict[str, Any] = given if is_mapping(given) else {"help": given}
         if given is None or meta.get("no_cli"):
             continue
-        names = [meta.get("cli_name") or f"--{item.name.replace('_', '-')}", *(meta.get("aliases") or [])]
+        names = [meta.get("cli_name") or f"--{item.name.replace('_', '-')}", *items(meta.get("aliases"))]
         parser.add_argument(*names, **_options(item, meta))
 
 
@@ -101,7 +116,8 @@ def _options(item: Field, meta: dict[str, Any]) -> dict[str, Any]:
         return out | {"action": meta["action"]} | (meta.get("action_kwargs") or {})
     listed = meta.get("choices") or hint.literals
     out |= {"choices": listed} if listed else {}
-    scalar: Any = type(hint.literals[0]) if hint.literals else next((t for n, t in (("str", str), ("int", int), ("float", float)) if n in hint.kinds), str)
+    kinds = {"str" if isinstance(v, str) else "int" for v in hint.literals} or hint.kinds
+    scalar: Any = next((t for n, t in (("str", str), ("int", int), ("float", float)) if n in kinds), str)
     if "list" in hint.kinds and meta.get("type_parser") is None:
         return out | {"type": scalar, "nargs": meta.get("nargs") or "+"}
     if hint.kinds - {"none"} == {"bool"} and "none" not in hint.kinds:
@@ -115,16 +131,15 @@ def parsers(read: Interpreter, kind: str) -> tuple[str, ...]:
         head, _, rest = name.partition(".")
         value = read.constant(path, head)
         value = read.attribute(value, rest) if rest else value
-        if isinstance(value, (list, tuple, dict)):
-            return tuple(sorted(n for n in value if isinstance(n, str)))
+        if texts(value):
+            return tuple(sorted(texts(value)))
     return ()
 
 
 def architectures(read: Interpreter, wheel: Wheel) -> tuple[Architecture, ...]:
     """Classes named by `EntryClass`; which are multimodal or drafts is what the engine's model configuration says."""
     config = "sglang/srt/configs/model_config.py"
-    listed = read.constant(config, "multimodal_model_archs")
-    multimodal = set(listed) if isinstance(listed, list) else set[str]()
+    multimodal = set(texts(read.constant(config, "multimodal_model_archs")))
     drafts = set(re.findall(r'architectures\[0\]\s*=\s*["\'](\w+)["\']', wheel.read(config)))
     found: dict[str, Architecture] = {}
     for path in wheel.under(MODELS):
@@ -142,8 +157,7 @@ def speculative(read: Interpreter, found: dict[str, Flag]) -> tuple[str, ...]:
     path = "sglang/srt/speculative/spec_info.py"
     algorithms = read.constant(path, "SpeculativeAlgorithm")
     names = [m.name for m in read.members(algorithms)] if isinstance(algorithms, ClassRef) else []
-    aliases = read.constant(path, "_RESERVED_ALIASES")
-    names += [a for a in aliases if isinstance(a, str)] if isinstance(aliases, (list, tuple, dict, set, frozenset)) else []
+    names += sorted(texts(read.constant(path, "_RESERVED_ALIASES")))
     return choices(found, "--speculative-algorithm") or tuple(dict.fromkeys(n for n in names if n != "NONE"))
 
 
@@ -153,8 +167,8 @@ def quantizations(read: Interpreter, found: dict[str, Flag]) -> tuple[Quantizati
     classes: dict[str, Any] = {}
     for name in ("BASE_QUANTIZATION_METHODS", "VLLM_QUANTIZATION_METHODS", "QUANTIZATION_METHODS"):
         value = read.registry(path, name)
-        classes |= value if isinstance(value, dict) else {}
-    names = dict.fromkeys([*(n for n in classes if isinstance(n, str)), *choices(found, "--quantization")])
+        classes |= value if is_mapping(value) else {}
+    names = dict.fromkeys([*texts(classes), *choices(found, "--quantization")])
     return tuple(Quantization(name=n, min_capability=minimum(read, classes.get(n))) for n in names)
 
 
@@ -167,6 +181,3 @@ def environment(read: Interpreter, wheel: Wheel) -> tuple[str, ...]:
     for path in wheel.under("sglang/srt"):
         names.update(VARIABLE.findall(wheel.read(path)))
     return tuple(sorted(names))
-
-
-__all__ = ["FunctionRef", "table"]

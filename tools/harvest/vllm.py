@@ -5,9 +5,9 @@ from typing import Any
 
 from serveright.types.engine_table import Architecture, Backend, EngineTable, Flag, Quantization
 from tools.harvest.arguments import Parser
-from tools.harvest.hints import MISSING, Field, Hint, describe, external, fields, keys
-from tools.harvest.interpret import Interpreter, Recorder
-from tools.harvest.project import UNREAD, Capability, ClassRef, External, FunctionRef, Member, Project
+from tools.harvest.hints import MISSING, Field, Hint, describe, fields, keys
+from tools.harvest.interpret import Interpreter, Native, Recorder
+from tools.harvest.project import UNREAD, Capability, ClassRef, External, FunctionRef, Member, Project, is_mapping, is_sequence, items, texts
 from tools.harvest.wheel import Wheel
 
 CAPABILITIES = (75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121)
@@ -22,36 +22,49 @@ class Cuda(Recorder):
     def is_cuda(self) -> bool:
         return True
 
-    def is_cuda_alike(self) -> bool:
-        return True
+    is_cuda_alike = is_cuda
 
     def __getattr__(self, name: str) -> Any:
-        return (lambda *_, **__: False) if name.startswith("is_") else (lambda *_, **__: UNREAD)
+        answer = False if name.startswith("is_") else UNREAD
+
+        def asked(*_: Any, **__: Any) -> Any:
+            return answer
+
+        return asked
+
+
+def natives(read: Interpreter) -> dict[str, Native]:
+    """vLLM's helpers that decide what a flag is, and constructors whose argument is the value that counts."""
+
+    def kwargs(cls: Any = UNREAD, *_: Any) -> Any:
+        return keyword_arguments(cls, read) if isinstance(cls, ClassRef) else {}
+
+    def first(value: Any = str, *_: Any) -> Any:
+        return value
+
+    def field_of(cls: Any = UNREAD, name: str = "", *_: Any) -> Any:
+        return read.attribute(cls, name)
+
+    def capability(major: int = 0, minor: int = 0, *_: Any) -> Capability:
+        return Capability(major, minor)
+
+    def nothing(*_: Any, **__: Any) -> None:
+        return None
+
+    kept = dict.fromkeys(("optional_type", "parse_type", "get_args", "MultipleOf"), first)
+    return {**kept, "get_kwargs": kwargs, "get_field": field_of, "DeviceCapability": capability, "load_general_plugins": nothing}
 
 
 def table(wheel: Wheel) -> EngineTable:
     """Everything `EngineTable` asks for, read from one wheel."""
     read = Interpreter(Project(wheel))
-    read.natives = {
-        "get_kwargs": lambda cls, *_: keyword_arguments(cls, read) if isinstance(cls, ClassRef) else {},
-        "optional_type": lambda inner=str, *_: inner,
-        "parse_type": lambda inner=str, *_: inner,
-        "get_args": lambda values=(), *_: values,
-        "get_field": lambda cls=None, name="", *_: read.attribute(cls, name) if isinstance(cls, ClassRef) else UNREAD,
-        "MultipleOf": lambda base=1, *_: base,
-        "DeviceCapability": lambda major=0, minor=0, *_: Capability(major, minor),
-        "load_general_plugins": lambda *_: None,
-        "human_readable_int": int,
-        "human_readable_int_or_auto": int,
-    }  # fmt: skip
-    read.values = {"current_platform": Cuda()}
-    version = str(wheel.metadata["Version"])
-    found = flags(read, wheel)
+    read.natives = natives(read)
+    read.values = {"current_platform": Cuda(), "human_readable_int": int, "human_readable_int_or_auto": int}
     return EngineTable(
         engine="vllm",
-        version=version,
+        version=str(wheel.metadata["Version"]),
         released=wheel.built,
-        flags=tuple(sorted(found, key=lambda f: f.name)),
+        flags=tuple(sorted(flags(read, wheel), key=lambda f: f.name)),
         tool_parsers=parsers(read, wheel, "tool_parsers", "ToolParserManager"),
         reasoning_parsers=parsers(read, wheel, "reasoning", "ReasoningParserManager"),
         architectures=architectures(read),
@@ -100,9 +113,9 @@ def _known(hint: Hint) -> dict[str, Any]:
     return {"known": hint.literals} if "str" in hint.kinds and "list" not in hint.kinds else {"choices": list(hint.literals)}
 
 
-def _scalar(hint: Hint) -> type:
+def _scalar(hint: Hint) -> Any:
     if hint.literals:
-        return type(hint.literals[0])
+        return str if isinstance(hint.literals[0], str) else int
     return int if "int" in hint.kinds and "str" not in hint.kinds else float if "float" in hint.kinds else str
 
 
@@ -110,8 +123,7 @@ def flags(read: Interpreter, wheel: Wheel) -> list[Flag]:
     """The flags of `vllm serve`: engine arguments, then the server's own."""
     places = ("common", "openai", "launchers")
     path = next(p for p in (f"vllm/entrypoints/{place}/cli_args.py" for place in places) if p in wheel.names)
-    pairing = next((p for p in ("vllm/utils/argparse_utils.py",) if p in wheel.names), "")
-    parser = Parser(paired=bool(pairing) and read.constant(pairing, "EnableDisableAction") is not UNREAD)
+    parser = Parser(paired=read.constant("vllm/utils/argparse_utils.py", "EnableDisableAction") is not UNREAD)
     maker = read.constant(path, "make_arg_parser")
     read.call(maker, [parser], {})
     serve = read.constant("vllm/entrypoints/cli/serve.py", "ServeSubcommand")
@@ -135,7 +147,7 @@ def parsers(read: Interpreter, wheel: Wheel, folder: str, manager: str) -> tuple
     found: set[str] = set()
     for place in (f"vllm/{folder}", f"vllm/entrypoints/openai/{folder}"):
         lazy = read.constant(f"{place}/__init__.py", f"_{folder.removesuffix('s').upper()}{'_PARSERS' if folder == 'reasoning' else 'S'}_TO_REGISTER")
-        found.update(lazy if isinstance(lazy, dict) else ())
+        found.update(texts(lazy))
         for path in wheel.under(place):
             if f"{manager}.register_module" in wheel.read(path):
                 found.update(_registered(ast.parse(wheel.read(path)), manager))
@@ -160,17 +172,18 @@ def architectures(read: Interpreter) -> tuple[Architecture, ...]:
     for group in groups:
         kind = KINDS.get(group, "transformers" if group.startswith("_TRANSFORMERS") else group.strip("_").lower().removesuffix("_models"))
         for name, target in read.constant(MODELS, group).items():
-            found.setdefault(name, Architecture(name=name, kind=kind, module=str(target[0]) if isinstance(target, tuple) else ""))
+            found.setdefault(name, Architecture(name=name, kind=kind, module=str(target[0]) if is_sequence(target) else ""))
     return tuple(sorted(found.values(), key=lambda a: a.name))
 
 
 def quantizations(read: Interpreter) -> tuple[Quantization, ...]:
     """Quantisation methods with the capability their class asks for."""
     path = "vllm/model_executor/layers/quantization/__init__.py"
-    names = read.constant(path, "QuantizationMethods")
     chooser = read.constant(path, "get_quantization_config")
-    classes = read.run(chooser, [UNREAD], {})[1].get("method_to_config", {}) if isinstance(chooser, FunctionRef) else {}
-    return tuple(Quantization(name=n, min_capability=minimum(read, classes.get(n))) for n in dict.fromkeys([*(names or ()), *classes]) if isinstance(n, str))
+    classes: Any = read.run(chooser, [UNREAD], {})[1].get("method_to_config") if isinstance(chooser, FunctionRef) else None
+    by_name: dict[Any, Any] = classes if is_mapping(classes) else {}
+    names = dict.fromkeys([*texts(read.constant(path, "QuantizationMethods")), *texts(by_name)])
+    return tuple(Quantization(name=n, min_capability=minimum(read, by_name.get(n))) for n in names)
 
 
 def minimum(read: Interpreter, cls: Any) -> int | None:
@@ -211,9 +224,9 @@ def _backend(read: Interpreter, member: Member) -> Backend:
         name=member.name,
         kind="sparse" if _ask(read, cls, "is_sparse") is True else kind,
         capabilities=() if UNREAD in asked.values() else tuple(c for c, yes in asked.items() if yes),
-        kv_dtypes=tuple(d for d in dtypes if isinstance(d, str)) if isinstance(dtypes, list) else (),
-        block_sizes=tuple(s for s in sizes if isinstance(s, int)) if isinstance(sizes, list) else (),
-        head_sizes=tuple(h for h in heads if isinstance(h, int)) if isinstance(heads, list) else (),
+        kv_dtypes=tuple(texts(dtypes)),
+        block_sizes=tuple(s for s in items(sizes) if isinstance(s, int)),
+        head_sizes=tuple(h for h in items(heads) if isinstance(h, int)),
         sinks=sinks if isinstance(sinks, bool) else None,
     )
 
@@ -234,8 +247,4 @@ def literal(read: Interpreter, name: str, area: str) -> tuple[str, ...]:
 
 def environment(read: Interpreter) -> tuple[str, ...]:
     """Names of `vllm.envs`."""
-    listed = read.constant("vllm/envs.py", "environment_variables")
-    return tuple(sorted(n for n in listed if isinstance(n, str))) if isinstance(listed, dict) else ()
-
-
-__all__ = ["external", "table"]
+    return tuple(sorted(texts(read.constant("vllm/envs.py", "environment_variables"))))

@@ -16,6 +16,8 @@ from tools.oracle import comparison, environment  # noqa: E402
 from tools.oracle.jobs import LENGTHS, jobs  # noqa: E402
 
 SM_COUNT = {8: 108, 9: 132, 10: 148, 12: 188}
+SMI_MIB = {"h100-sxm": 81559, "h200-sxm": 143771, "b200-sxm": 183359, "rtx-pro-6000-blackwell-ws": 97887, "a100-80gb-sxm": 81920, "l40s": 46068}
+"""`memory.total` of nvidia-smi, which SGLang asks; elsewhere what the driver reports stands in."""
 
 
 def main() -> int:
@@ -33,7 +35,9 @@ def main() -> int:
     options.add_argument("--torch", default=environment.TORCH, help="the torch requirement to install")
     options.add_argument("--environments", type=Path, default=ROOT / ".build", help="where environments are made")
     options.add_argument("--out", type=Path, help="file for the rows")
-    options.add_argument("--compare", type=Path, nargs="?", const=Path("-"), metavar="ROWS", help="compare with serveright's own sizes, or with a file of earlier rows")
+    options.add_argument(
+        "--compare", type=Path, nargs="?", const=Path("-"), metavar="ROWS", help="compare with serveright's own sizes, or with a file of earlier rows"
+    )
     given = options.parse_args()
     home = environment.prepare(given.engine, given.environments, given.torch)
     rows: list[dict[str, Any]] = []
@@ -54,7 +58,12 @@ def ask(home: environment.Environment, gpu: str, given: argparse.Namespace, scra
     if card.capability is None:
         raise SystemExit(f"{gpu} has no CUDA capability: the oracle only knows CUDA builds")
     flags = {name: json.loads(value) for name, _, value in (f.partition("=") for f in given.flag)}
-    lists = {"tp": [int(x) for x in given.tp.split(",")], "kv": given.kv.split(","), "mtp": [int(x) for x in given.mtp.split(",")], "lengths": [int(x) for x in given.lengths.split(",")]}
+    lists = {
+        "tp": [int(x) for x in given.tp.split(",")],
+        "kv": given.kv.split(","),
+        "mtp": [int(x) for x in given.mtp.split(",")],
+        "lengths": [int(x) for x in given.lengths.split(",")],
+    }
     asked = lists | {"keep": not given.plain, "flags": flags, "cc": "{}.{}".format(*card.capability), "gpu": card.key}
     setup = {
         "engine": home.engine,
@@ -62,7 +71,13 @@ def ask(home: environment.Environment, gpu: str, given: argparse.Namespace, scra
         "tree": home.tree,
         "absent": home.absent,
         "present": home.present,
-        "gpu": {"name": card.name, "capability": card.capability, "bytes": card.memory_bytes, "sm_count": SM_COUNT.get(card.capability[0], 132)},
+        "gpu": {
+            "name": card.name,
+            "capability": card.capability,
+            "bytes": card.memory_bytes,
+            "mib": SMI_MIB.get(card.key, card.memory_bytes >> 20),
+            "sm_count": SM_COUNT.get(card.capability[0], 132),
+        },
         "jobs": list(jobs(given.configs, scratch / "models", asked)),
     }
     file = scratch / f"{card.key}.json"

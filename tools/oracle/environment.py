@@ -14,35 +14,81 @@ from tools.harvest.wheel import EXTRAS, TARGET, Wheel, open_wheel
 TORCH = "torch==2.13.0"
 """On a machine whose package index serves CPU builds; give `--torch` another requirement where it does not."""
 
-COMPILED = {
+GPU_ONLY = {
     "nvidia-cutlass-dsl": "cutlass",
     "quack-kernels": "quack",
-    "tokenspeed-mla": "tokenspeed_mla",
     "humming-kernels": "humming",
     "apache-tvm-ffi": "tvm_ffi",
-    "tilelang": "tilelang",
-    "sgl-kernel": "sgl_kernel",
-    "sglang-kernel": "sgl_kernel",
     "cuda-python": "cuda",
-    "nvtx": "nvtx",
-    "torch-memory-saver": "torch_memory_saver",
-    "torchao": "torchao",
-    "torchcodec": "torchcodec",
     "torchvision": "torchvision",
     "torchaudio": "torchaudio",
-    "decord2": "decord",
-    "flash-attn-4": "flash_attn",
-    "xgrammar": "xgrammar",
-    "outlines": "outlines",
-    "timm": "timm",
-    "sgl-deep-gemm": "deep_gemm",
-    "sgl-flash-attn4": "flash_attn",
+    **{n: n for n in ("tilelang", "torchcodec", "xgrammar")},
 }
-"""Requirements that need a GPU or gigabytes, and the module a stand-in takes the place of."""
+LEFT_OUT: dict[str, dict[str, str]] = {
+    "vllm": GPU_ONLY | {"tokenspeed-mla": "tokenspeed_mla", "nvtx": "nvtx"},
+    "sglang": GPU_ONLY
+    | {"sglang-kernel": "sgl_kernel", "sgl-kernel": "sgl_kernel", "flashinfer-python": "flashinfer", "sgl-deep-ep": "deep_ep", "sgl-deep-gemm": "deep_gemm"}
+    | {"sgl-flash-mla": "flash_mla", "flash-attn-4": "flash_attn", "nvidia-mathdx": "mathdx", "nvshmem4py-cu13": "nvshmem", "py-spy": "py_spy"}
+    | {
+        "deepseek-recipe": "deepseek_recipe",
+        "smg-grpc-servicer": "smg_grpc_servicer",
+        "tml-renderers": "tml_renderers",
+        "torch-memory-saver": "torch_memory_saver",
+    }
+    | {
+        n: n
+        for n in (
+            "anthropic",
+            "blobfile",
+            "build",
+            "datasets",
+            "easydict",
+            "kernels",
+            "modelscope",
+            "numba",
+            "outlines",
+            "scipy",
+            "soundfile",
+            "timm",
+            "torchao",
+            "watchfiles",
+            "av",
+        )
+    },
+}
+"""Requirements that need a GPU, or are large and beside the point, and the module a stand-in takes the place of."""
 
-BUNDLED = {"vllm": ("deep_gemm", "flash_mla", "cuda", "tvm"), "sglang": ("deep_gemm", "flash_mla", "deep_ep", "cuda", "cutlass", "triton_kernels", "numba", "kernels")}  # fmt: skip
-KEPT = {"vllm": ("flashinfer-python",), "sglang": ()}
+BUNDLED = {
+    "vllm": ("deep_gemm", "flash_mla", "cuda", "tvm"),
+    "sglang": (
+        "deep_gemm",
+        "flash_mla",
+        "deep_ep",
+        "cuda",
+        "triton_kernels",
+        "mooncake",
+        "nixl",
+        "decord",
+        "cv2",
+        "grpc",
+        "addict",
+        "librosa",
+        "hf_transfer",
+        "aiter",
+        "vllm",
+        "modelexpress",
+        "outlines_core",
+        "ninja",
+    ),
+}
+"""Modules that come with the wheel's compiled parts, or that the engine imports without requiring them."""
+
+KEPT: dict[str, tuple[str, ...]] = {"vllm": ("flashinfer-python",), "sglang": ()}
 """Installed without their own requirements: their Python answers questions the engine asks."""
+
+
+IMPLIED: dict[str, tuple[str, ...]] = {"vllm": (), "sglang": ("dill", "loguru")}
+"""Small packages an engine imports that come only with what was left out."""
 
 
 class Environment(Struct, frozen=True, kw_only=True):
@@ -77,6 +123,8 @@ def prepare(spec: str, folder: Path, torch: str = TORCH) -> Environment:
 def unpack(wheel: Wheel, tree: Path) -> None:
     """Python, JSON and metadata files of the wheel; compiled ones stay where they are."""
     for name in wheel.names:
+        if name.endswith("/"):
+            continue
         if name.endswith((".py", ".json", ".jinja", ".txt", ".cu", ".h")) or ".dist-info/" in name:
             target = tree / name
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -94,13 +142,13 @@ def install(wheel: Wheel, home: Path, engine: str, torch: str) -> list[str]:
         name = need.name.lower().replace("_", "-")
         if need.marker and not any(need.marker.evaluate(TARGET | {"extra": e}) for e in EXTRAS):
             continue
-        if name in COMPILED:
-            absent.append(COMPILED[name])
+        if name in LEFT_OUT[engine]:
+            absent.append(LEFT_OUT[engine][name])
         elif not re.match(r"torch$|nvidia-|pynvvideocodec|fastsafetensors|instanttensor|opencv|sglang", name):
             wanted.append(f"{need.name}{'[' + ','.join(need.extras) + ']' if need.extras else ''}{need.specifier}")
     kept = [w for w in wanted if Requirement(w).name in KEPT[engine]]
     run([*pip, torch])
-    run([*pip, torch, *(w for w in wanted if w not in kept)])
+    run([*pip, torch, *(w for w in wanted if w not in kept), *IMPLIED[engine]])
     run([*pip, "--no-deps", "triton", *kept])
     return sorted(set(absent))
 

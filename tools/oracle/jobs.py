@@ -49,5 +49,15 @@ def jobs(paths: list[Path], home: Path, asked: dict[str, Any]) -> Iterator[dict[
     for path in configs(paths):
         place = folder(path, home, asked["keep"])
         for tp, kv, mtp in itertools.product(asked["tp"], asked["kv"], asked["mtp"]):
-            row = {"model": model_name(path), "tp": tp, "kv_dtype": kv, "cc": asked["cc"], "gpu": asked["gpu"], "num_speculative_tokens": mtp, "quant_config_stripped": not asked["keep"], "flags": asked["flags"]}
+            row = {
+                "model": model_name(path),
+                "tp": tp,
+                "kv_dtype": kv,
+                "kv_cache_dtype_arg": kv,
+                "cc": asked["cc"],
+                "gpu": asked["gpu"],
+                "num_speculative_tokens": mtp,
+                "quant_config_stripped": not asked["keep"],
+                "flags": asked["flags"],
+            }
             yield {"folder": str(place), "tp": tp, "kv": kv, "mtp": mtp, "lengths": asked["lengths"], "flags": asked["flags"], "row": row}

@@ -86,7 +86,7 @@ def successors(engine: EngineName) -> Mapping[str, Successor]:
 def diff_tables(older: EngineTable, newer: EngineTable, replaced: Mapping[str, Successor] | None = None) -> TableDiff:
     """What changes from one table to the other; `replaced` (see `successors`) turns a removed flag into a renamed one."""
     changes = list(_flags(older, newer, replaced or {}))
-    for area, before, after in (
+    lists: tuple[tuple[Area, Iterable[str], Iterable[str]], ...] = (
         ("architecture", [a.name for a in older.architectures], [a.name for a in newer.architectures]),
         ("tool_parser", older.tool_parsers, newer.tool_parsers),
         ("reasoning_parser", older.reasoning_parsers, newer.reasoning_parsers),
@@ -96,7 +96,8 @@ def diff_tables(older: EngineTable, newer: EngineTable, replaced: Mapping[str, S
         ("speculative_method", older.speculative_methods, newer.speculative_methods),
         ("environment", older.environment, newer.environment),
         ("all2all_backend", older.all2all_backends, newer.all2all_backends),
-    ):
+    )
+    for area, before, after in lists:
         changes += _names(area, before, after)
     for name in sorted(older.requires.keys() | newer.requires.keys()):
         before, after = older.requires.get(name), newer.requires.get(name)
