@@ -1,13 +1,14 @@
-"""Model shapes small enough to lie beside the tests: each mixer once, layers as references to it, no weights."""
+"""Model shapes small enough to lie beside the tests: each mixer once, layers as references to it, one expert weight of each number format."""
 
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
+from serveright.engines.sglang.seen import format_of
 from serveright.types.model import Checkpoint, Ffn, Layer, Mixer, ModelShape
 
-_DROPPED = ("layers", "mtp", "weights", "unknown", "evidence")
+_DROPPED = ("layers", "mtp", "unknown", "evidence")
 
 
 def pack(shape: ModelShape, checkpoint: Checkpoint) -> dict[str, Any]:
@@ -26,10 +27,11 @@ def pack(shape: ModelShape, checkpoint: Checkpoint) -> dict[str, Any]:
     def rows(layers: tuple[Layer, ...]) -> list[list[Any]]:
         return [[refer(x.mixers), refer(x.ffns), x.cache_from] for x in layers]
 
-    plain = {k: v for k, v in msgspec.to_builtins(replace(shape, weights=(), unknown=())).items() if k not in _DROPPED}
+    told = {format_of(checkpoint, w.path): w for w in reversed(shape.weights) if w.part == "experts" and not w.mtp}
+    plain = {k: v for k, v in msgspec.to_builtins(replace(shape, weights=tuple(told.values()), unknown=())).items() if k not in _DROPPED}
     plain["towers"] = [{k: v for k, v in tower.items() if k != "weights"} for tower in plain.get("towers", [])]
     silent = [msgspec.to_builtins(e) for e in shape.evidence if e.kind == "class-default" and e.path.endswith("dtype")]
-    declared = msgspec.to_builtins(replace(checkpoint, rules=checkpoint.rules[:8], evidence=(), unknown=()))
+    declared = msgspec.to_builtins(replace(checkpoint, evidence=(), unknown=()))
     return {**plain, "evidence": silent, "layers": rows(shape.layers), "mtp": rows(shape.mtp), "parts": parts, "checkpoint": declared}
 
 

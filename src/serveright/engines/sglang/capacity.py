@@ -63,9 +63,7 @@ def _longer_than_pool(pool: Pool, context_tokens: int) -> tuple[Refusal, ...]:
     if pool.tokens >= context_tokens or pool.refusals:
         return ()
     most = min(context_tokens, pool.tokens) - 1 - _KEPT_BACK
-    text = (
-        f"Input length ({context_tokens} tokens) exceeds the maximum allowed length ({most} tokens). Use a shorter input or enable --allow-auto-truncate."
-    )
+    text = f"Input length ({context_tokens} tokens) exceeds the maximum allowed length ({most} tokens). Use a shorter input or enable --allow-auto-truncate."
     why = msg("the server starts and then turns such a request away; the pool holds {tokens:n} tokens", tokens=pool.tokens)
     return (Refusal(code="sglang-request-too-long", text=text, why=why, source="sglang managers/utils.py:284"),)
 
