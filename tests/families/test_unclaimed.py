@@ -64,3 +64,19 @@ def test_last_layers_that_share_a_cache():
 def test_heads_by_layer():
     layers = read({**BASE, "num_key_value_heads": [8, 4] * 4}).layers
     assert [layer.mixers[0].kv_heads for layer in layers] == [8, 4] * 4
+
+
+@pytest.mark.parametrize("name", ["BrandNewForCausalLM", "LlamaForCausalLM"])
+def test_layers_with_dimensions_of_their_own(name):
+    extra = {"architectures": [name], "per_layer_config": {"1": {"head_dim": 256, "num_key_value_heads": 2}}}
+    layers = read({**BASE, **extra}).layers
+    assert [(layer.mixers[0].kv_heads, layer.mixers[0].head_dim, layer.mixers[0].v_head_dim) for layer in layers[:3]] == [
+        (8, 128, 128),
+        (2, 256, 256),
+        (8, 128, 128),
+    ]
+
+
+def test_latent_layers_with_dimensions_of_their_own():
+    layers = read({**BASE, **LATENT, "per_layer_config": {"02": {"kv_lora_rank": 1024}}}).layers
+    assert [layer.mixers[0].kv_lora_rank for layer in layers[:4]] == [512, 512, 1024, 512]

@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from serveright.families import ffn as feed
+from serveright.families import overrides
 from serveright.families.attention import Defaults, attention_layers
 from serveright.families.blocks import linear, norm
 from serveright.families.fields import Fields
@@ -85,7 +86,7 @@ def block(style: Style, path: str, index: int, hidden: int, mixer: Mixer, ffn: F
     return Block(layer=Layer(index=index, mixers=(mixer,), ffns=(ffn,)), weights=weights)
 
 
-def mixers(frame: Frame, count: int, style: Style) -> list[Mixer]:
+def mixers(frame: Frame, count: int, style: Style, *, own: bool = True) -> list[Mixer]:
     """One mixer a layer; a kind of layer that is no softmax attention becomes an UnknownMixer and is reported."""
     found: list[Mixer] = []
     for index, mixer in enumerate(attention_layers(frame.text, count, frame.hidden, style.defaults, sinks=style.sinks)):
@@ -94,7 +95,7 @@ def mixers(frame: Frame, count: int, style: Style) -> list[Mixer]:
             found.append(UnknownMixer(name=mixer))
         else:
             found.append(mixer)
-    return found
+    return [layer[0] for layer in overrides.apply(frame.text, [(mixer,) for mixer in found])] if own else found
 
 
 def start(fields: Fields, style: Style, text: Fields | None = None) -> Frame:

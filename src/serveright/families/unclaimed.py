@@ -9,7 +9,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from serveright.errors import InputError
-from serveright.families import decilm, decoder, deepseek_v4, hybrid, inkling, latent, longcat, minimax, qwen4, recurrent, towers
+from serveright.families import decilm, decoder, deepseek_v4, hybrid, inkling, latent, longcat, minimax, overrides, qwen4, recurrent, towers
 from serveright.families import ffn as feed
 from serveright.families.attention import WORDS, Defaults, attention_layers
 from serveright.families.blocks import norm
@@ -96,7 +96,7 @@ def _blocks(frame: Frame, style: Style) -> list[Block]:
     text = frame.text
     count = layer_count(text, *hybrid.WORD_LISTS, *hybrid.LETTERS, "hybrid_layer_pattern")
     words = hybrid.words(text, count) if _mixed(text) else None
-    mixers = _mixers(frame, style, count, words)
+    mixers = overrides.apply(text, _mixers(frame, style, count, words))
     ffns = _ffns(text, count, words, style)
     shared = _sharing(text, mixers)
     blocks: list[Block] = []
@@ -132,7 +132,7 @@ def _mixers(frame: Frame, style: Style, count: int, words: list[str] | None) -> 
     """Fields of rows, states and indexers decide; plain attention layers then take the dimensions of their own kind."""
     text = frame.text
     if not _mixed(text):
-        return [(mixer,) for mixer in decoder.mixers(frame, count, style)]
+        return [(mixer,) for mixer in decoder.mixers(frame, count, style, own=False)]
     found = hybrid.mixers(text, frame.hidden, count, source=_SOURCE)
     if not any(isinstance(mixer, Attention) for layer in found for mixer in layer):
         return found
