@@ -46,6 +46,8 @@ class Boot(Struct, frozen=True, kw_only=True):
     block: int | None
     failed: bool
     graphs_counted: bool | None
+    draft: bool
+    """Speculates with a separate draft model, whose layers the log does not describe."""
 
 
 def read_boots(shared: Path) -> tuple[list[Boot], list[str]]:
@@ -85,6 +87,7 @@ def _boot(row: dict[str, Any], shared: Path) -> Boot:
         block=seen["block_size"],
         failed=bool(seen["failed"]),
         graphs_counted=bool(int(estimate[1])) if estimate else None,
+        draft=((row.get("spec_config") or {}).get("method") or "mtp") not in ("mtp", "ngram", "suffix"),
     )
 
 

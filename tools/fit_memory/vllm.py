@@ -6,6 +6,7 @@ coordinate search on the relative error of the cache memory.
 
 import sys
 from collections.abc import Iterable, Sequence
+from math import log
 from pathlib import Path
 from statistics import median
 
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 from serveright.catalog.behaviour import load_vllm_behaviour
 from serveright.catalog.files import FACTS
 from serveright.engines.vllm.capacity import capacity
-from serveright.engines.vllm.memory import device_class, kind, split
+from serveright.engines.vllm.memory import device_class, kind, reach, split
 from serveright.engines.vllm.plan import Plan, plan
 from serveright.types.engine import MemorySplit
 from serveright.types.vllm import MemoryTerm, VllmMemory
@@ -26,17 +27,21 @@ TARGET = FACTS / "calibration" / "vllm_memory.toml"
 START = {
     "context.discrete": 0.3 * GIB,
     "context.unified": 0.3 * GIB,
-    "context.rocm": 0.3 * GIB,
-    "collective": 0.5 * GIB,
-    "logit_bytes.sorted": 38.0,
+    "collective.node": 0.5 * GIB,
+    "collective.nodes": 1.0 * GIB,
+    "logit_bytes.sorted": 38.4,
     "logit_bytes.threshold": 10.0,
     "forward.dense": 1.0,
     "forward.moe": 1.0,
-    "forward.hybrid": 1.0,
+    "forward.hybrid": 1.5,
     "forward.sparse_latent": 1.0,
     "graphs": 0.5 * GIB,
 }
+COUNTED = {"logit_bytes.sorted", "logit_bytes.threshold"}
+"""Not fitted but counted: 16-bit logits, float32 copies, and for the sorting sampler their order and sums; the logs' own activation peaks agree."""
 STEPS = (0.5, 0.7, 0.85, 0.93, 1.08, 1.18, 1.43, 2.0)
+PRIOR = 0.003
+"""Error that a factor e away from the start must earn back: what the boots do not decide stays where physics put it."""
 CAP = 0.3
 """An error counts at most this much, so that one odd log cannot bend the fit."""
 
@@ -80,23 +85,29 @@ def usable(case: Case) -> bool:
     )
 
 
+def trusted(case: Case) -> bool:
+    """A build of the engine itself, without a separate draft model whose size nobody states."""
+    return usable(case) and not case.boot.fork and not case.boot.draft
+
+
 def fit(rows: Sequence[Case]) -> VllmMemory:
     """Coefficients with the least capped relative error over `rows`."""
     values = dict(START)
-    best = _loss(rows, _calibration(values, rows))
+    best = _loss(rows, values)
     for _ in range(4):
-        for name in values:
+        for name in [n for n in values if n not in COUNTED]:
             for step in STEPS:
                 trial = {**values, name: values[name] * step}
-                loss = _loss(rows, _calibration(trial, rows))
+                loss = _loss(rows, trial)
                 if loss < best - 1e-9:
                     values, best = trial, loss
     return _calibration(values, rows)
 
 
-def _loss(rows: Sequence[Case], calibration: VllmMemory) -> float:
+def _loss(rows: Sequence[Case], values: dict[str, float]) -> float:
+    calibration = _calibration(values, rows)
     errors = [min(abs(_available(c, calibration) / (c.boot.available or 1) - 1), CAP) for c in rows]
-    return sum(errors) / max(1, len(errors))
+    return sum(errors) / max(1, len(errors)) + PRIOR * sum(abs(log(values[name] / START[name])) for name in values)
 
 
 def _available(case: Case, calibration: VllmMemory) -> int:
@@ -116,7 +127,7 @@ def _calibration(values: dict[str, float], rows: Sequence[Case]) -> VllmMemory:
         as_of="2026-11-29",
         rows=len(rows),
         context=table("context"),
-        collective=term("collective"),
+        collective=table("collective"),
         logit_bytes=table("logit_bytes"),
         forward=table("forward"),
         graphs=term("graphs"),
@@ -137,12 +148,12 @@ def _touches(case: Case, name: str) -> bool:
         case "graphs":
             return behaviour.graphs_counted and not case.boot.settings.eager
         case _:
-            return case.boot.settings.parallel.gpus > 1
+            return case.boot.settings.parallel.gpus > 1 and reach(case.boot.gpu, case.boot.settings) == part
 
 
 def left_out(all_cases: Sequence[Case]) -> list[Guess]:
     """Every boot predicted from a fit without its model."""
-    rows = [c for c in all_cases if usable(c)]
+    rows = [c for c in all_cases if trusted(c)]
     fits = {name: fit([c for c in rows if c.boot.model != name]) for name in {c.boot.model for c in all_cases}}
     return [_guess(c, fits[c.boot.model]) for c in all_cases]
 
@@ -184,18 +195,13 @@ def write(calibration: VllmMemory, guesses: Sequence[Guess]) -> None:
         f"rows = {calibration.rows}",
         f"spread = [{low:.4f}, {high:.4f}]",
     ]
-    for name in ("collective", "graphs"):
-        lines += [f"\n[{name}]", *_term(getattr_term(calibration, name))]
-    for name, table in (("context", calibration.context), ("logit_bytes", calibration.logit_bytes), ("forward", calibration.forward)):
+    lines += ["\n[graphs]", *_term(calibration.graphs)]
+    tables = {"context": calibration.context, "collective": calibration.collective, "logit_bytes": calibration.logit_bytes, "forward": calibration.forward}
+    for name, table in tables.items():
         for part, term in table.items():
             lines += [f"\n[{name}.{part}]", *_term(term)]
     TARGET.parent.mkdir(parents=True, exist_ok=True)
     TARGET.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def getattr_term(calibration: VllmMemory, name: str) -> MemoryTerm:
-    """The named single term."""
-    return calibration.collective if name == "collective" else calibration.graphs
 
 
 def _term(term: MemoryTerm) -> list[str]:
@@ -221,10 +227,19 @@ def main() -> None:
         print(f"{guess.boot.id:28} {guess.boot.version:10} {guess.boot.confidence:6} available {parts[0]:>8} concurrency {parts[1]:>8} layout {parts[2]:>8}")
     for line in left:
         print("left out:", line)
-    chosen = [g for g in guesses if g.boot.confidence == "high"]
-    print("available, high:", summary([g.available_error for g in chosen if g.available_error is not None]))
-    print("concurrency, high:", summary([g.concurrency_error for g in chosen if g.concurrency_error is not None]))
-    write(fit([c for c in everything if usable(c)]), guesses)
+    report(guesses)
+    write(fit([c for c in everything if trusted(c)]), [g for g in guesses if not g.boot.fork and not g.boot.draft])
+
+
+def report(guesses: Sequence[Guess]) -> None:
+    """The error table: builds of the engine itself first, forks and unknown draft models apart."""
+    high = [g for g in guesses if g.boot.confidence == "high"]
+    own = [g for g in high if not g.boot.fork and not g.boot.draft]
+    for name, rows in (("high confidence, the engine's own builds", own), ("high confidence, all", high)):
+        print(f"{name}: cache memory {summary([g.available_error for g in rows if g.available_error is not None])}")
+        print(f"{name}: concurrency {summary([g.concurrency_error for g in rows if g.concurrency_error is not None])}")
+    seen = [g for g in guesses if not g.boot.draft and g.layout_error is not None]
+    print(f"concurrency from the observed cache memory: {summary([g.layout_error for g in seen if g.layout_error is not None])}")
 
 
 if __name__ == "__main__":

@@ -139,9 +139,9 @@ class VllmMemory(Struct, frozen=True, kw_only=True):
     as_of: str
     rows: int
     context: dict[str, MemoryTerm]
-    """Bytes of CUDA context and libraries by device class: discrete | unified | rocm."""
-    collective: MemoryTerm
-    """Bytes of communicators once there are several ranks."""
+    """Bytes of CUDA context and libraries by device class: discrete | unified (memory shared with the host)."""
+    collective: dict[str, MemoryTerm]
+    """Bytes of communicators once there are several ranks: node | nodes (more GPUs than one node has)."""
     logit_bytes: dict[str, MemoryTerm]
     """Bytes alive per logit while sampling is profiled, by sampler: sorted | threshold."""
     forward: dict[str, MemoryTerm]

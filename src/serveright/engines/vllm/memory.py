@@ -47,17 +47,20 @@ def overhead_parts(shape: ModelShape, plan: Plan, gpu: Gpu, calibration: VllmMem
     counted = behaviour.graphs_counted and not settings.eager
     return {
         "context": round(calibration.context[device_class(gpu)].value),
-        "collective": round(calibration.collective.value) if parallel.gpus > 1 else 0,
+        "collective": round(calibration.collective[reach(gpu, settings)].value) if parallel.gpus > 1 else 0,
         "activations": round(max(logits, forward)),
         "graphs": round(calibration.graphs.value) if counted else 0,
     }
 
 
 def device_class(gpu: Gpu) -> str:
-    """discrete, unified (shares the host's memory) or rocm."""
-    if gpu.capability is None:
-        return "rocm"
+    """discrete, or unified with the host's memory."""
     return "unified" if gpu.sm in UNIFIED_SM else "discrete"
+
+
+def reach(gpu: Gpu, settings: Settings) -> str:
+    """Whether one deployment stays within a node."""
+    return "node" if settings.parallel.gpus <= gpu.gpus_per_node else "nodes"
 
 
 def kind(shape: ModelShape) -> str:

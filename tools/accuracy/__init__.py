@@ -1,0 +1,1 @@
+"""Prints how far predictions are from what machines showed. Maintenance only."""
