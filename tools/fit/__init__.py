@@ -1,0 +1,1 @@
+"""Fitting the performance model: points, material, solver, left-out evaluation."""

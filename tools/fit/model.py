@@ -49,9 +49,15 @@ def generation_of(key: str) -> str:
     return {"h": "hopper", "b": "blackwell", "g": "blackwell", "m": "cdna"}[key[0]]
 
 
+def floats(values: Sequence[Any]) -> Any:
+    """An array where the runtime types say float: the formulas take either."""
+    return np.array(values, float)
+
+
 def stack(points: Sequence[Point], work_of: WorkOf, gpus: dict[str, Gpu], calibration: Calibration) -> Stack:
     """Splits of all points with every field an array."""
-    splits, rooms = [], []
+    splits: list[Split] = []
+    rooms: list[float] = []
     for point in points:
         work, gpu = work_of(point), gpus[point.gpu]
         splits.append(split(work, gpu, point.parallel, calibration, kv_itemsize(point), shared_dense=point.engine != "vllm"))
@@ -59,13 +65,13 @@ def stack(points: Sequence[Point], work_of: WorkOf, gpus: dict[str, Gpu], calibr
     keys = sorted({f"{point.engine}/{generation(gpus[point.gpu])}" for point in points})
 
     def array(read: Callable[[Point], float | None]) -> Array:
-        return np.array([np.nan if read(point) is None else read(point) for point in points], float)
+        return floats([np.nan if read(point) is None else read(point) for point in points])
 
     return Stack(
         points=list(points), work=_stacked(splits), keys=keys,
         load=Load(
             concurrency=array(lambda p: p.concurrency), input_tokens=array(lambda p: p.input_tokens), output_tokens=array(lambda p: p.output_tokens),
-            room=np.array(rooms), age_years=array(lambda p: p.age_years),
+            room=floats(rooms), age_years=array(lambda p: p.age_years),
         ),
         key_index=np.array([keys.index(f"{point.engine}/{generation(gpus[point.gpu])}") for point in points]),
         harness_index=np.array([list(BURST).index(harness(point)) for point in points]), gpus=array(lambda p: p.parallel.gpus),
@@ -96,7 +102,7 @@ def _stacked(splits: list[Split]) -> Any:
 
     def fields(items: list[Any]) -> dict[str, Array]:
         names = [name for name in items[0].__struct_fields__ if name not in ("experts", "rows")]
-        return {name: np.array([getattr(item, name) for item in items], float) for name in names}
+        return {name: floats([getattr(item, name) for item in items]) for name in names}
 
     no_experts = SplitExperts(bytes_s=0, unpacked_s=0, flop_s=0, share=0.5)
     no_rows = SplitRows(bytes_s=0, flop_s=0, prefill_flop_s=0, per_token=1, cap=1)
@@ -133,5 +139,5 @@ def predict(data: Stack, hardware: Hardware, engines: Scheduling, bursts: Sequen
 def scheduling_arrays(table: dict[str, Scheduling], data: Stack) -> Any:
     """One `Scheduling` whose fields are arrays over the points."""
     rows = [table[key] for key in data.keys]
-    values = {name: np.array([structs.asdict(row)[name] for row in rows])[data.key_index] for name in Scheduling.__struct_fields__}
+    values = {name: floats([structs.asdict(row)[name] for row in rows])[data.key_index] for name in Scheduling.__struct_fields__}
     return Scheduling(**values)

@@ -142,7 +142,8 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _per_gpu(row: Record) -> float:
-    measured = row["metrics"].get("output_tput_per_gpu") or (row.get("derived_metrics") or {}).get("output_tput_per_gpu")
+    derived: Record = row.get("derived_metrics") or {}
+    measured: float | None = row["metrics"].get("output_tput_per_gpu") or derived.get("output_tput_per_gpu")
     if measured:
         return measured
     metrics = row["metrics"]

@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from msgspec import structs
-from scipy.optimize import least_squares
+from scipy import optimize
 
 from serveright.types.calibration import Hardware, Scheduling
 from tools.fit.model import BURST, Stack, predict, scheduling_arrays
@@ -75,7 +75,9 @@ class Problem:
             *(f"age@{generation}" for generation in self.generations),
             *(f"burst@{name}" for name in BURST),
         ]
-        self.strength = np.array([STRENGTH["hardware"] if name in PRIOR else STRENGTH["floor" if name.startswith(FLOOR) else "scheduling"] for name in self.names])
+        self.strength = np.array(
+            [STRENGTH["hardware"] if name in PRIOR else STRENGTH["floor" if name.startswith(FLOOR) else "scheduling"] for name in self.names]
+        )
         self.place = {name: index for index, name in enumerate(self.names)}
         self.weight = _cell_weights(data)
         self.targets = {name: np.nan_to_num(np.log(data.measured[name])) for name in WEIGHT}
@@ -91,7 +93,9 @@ class Problem:
         table: dict[str, Scheduling] = {}
         for key in self.data.keys:
             engine, generation = key.split("/")
-            fields = {name: KEYED[name][0] * np.exp(KEYED[name][1] * value[f"{name}@{engine}"] + narrow(name, generation) * value[f"{name}@{key}"]) for name in KEYED}
+            fields = {
+                name: KEYED[name][0] * np.exp(KEYED[name][1] * value[f"{name}@{engine}"] + narrow(name, generation) * value[f"{name}@{key}"]) for name in KEYED
+            }
             table[key] = Scheduling(age_per_year=AGE_SPREAD.get(generation, AGE_OTHERS) * value[f"age@{generation}"], **fields)
         bursts = [np.minimum(share * np.exp(BURST_SPREAD * value[f"burst@{name}"]), 0.95) for name, share in BURST.items()]
         return hardware, table, bursts
@@ -150,6 +154,7 @@ def fit(data: Stack, evaluations: int = 25) -> Solution:
     problem = Problem(data)
     start = np.zeros(len(problem.names))
     bounds = (np.full(len(start), -8.0), problem.upper())
+    least_squares = cast(Any, optimize).least_squares
     result = least_squares(problem.residuals, start, jac=problem.jacobian, bounds=bounds, loss="soft_l1", max_nfev=evaluations, xtol=1e-4, ftol=1e-5)
     hardware, table, bursts = problem.unpack(result.x)
     return Solution(_plain(hardware), _with_means({key: _plain(value) for key, value in table.items()}), [float(share) for share in bursts])

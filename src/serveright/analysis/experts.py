@@ -148,7 +148,8 @@ def _gpu_loads(matrix: "np.ndarray[Any, Any]", gpus: int, placement: Placement |
     import numpy as np
 
     layers, experts = matrix.shape
-    slots = np.tile(np.arange(experts), (layers, 1)) if placement is None else np.asarray(placement.slots)
+    in_order: Any = np.arange(experts)
+    slots: Any = np.tile(in_order, (layers, 1)) if placement is None else np.asarray(placement.slots)
     counts = np.ones_like(matrix) if placement is None else np.asarray(placement.replicas)
     if slots.shape[1] % gpus:
         raise InputError(msg("{slots} experts do not divide over {gpus} GPUs", slots=slots.shape[1], gpus=gpus))
@@ -167,7 +168,7 @@ def _hierarchical(matrix: "np.ndarray[Any, Any]", replicas: int, groups: int, no
         packs = _pack(load.reshape(groups, size).sum(axis=1), nodes, groups_per_node)
         place = 0
         for members in packs:
-            local = np.concatenate([np.arange(group * size, (group + 1) * size) for group in members])
+            local: Any = np.asarray([expert for group in members for expert in range(group * size, (group + 1) * size)])
             copies = _replicate(load[local], replicas // nodes)
             share = load[local][copies] / np.bincount(copies, minlength=len(local))[copies]
             per_gpu = replicas // gpus

@@ -175,6 +175,12 @@ def _messages(work: ModelWork, gpu: Gpu, parallel: Parallel, calibration: Calibr
         link = comms.link(gpu, width, calibration)
         copies = min(work.per_token, width) if parallel.ep > 1 else width
         exchange_latency, exchange_byte = link.latency_s, exchanges * vector * copies / link.bytes_per_s
+    if parallel.dcp > 1:
+        link = comms.link(gpu, parallel.dcp, calibration)
+        rounds = 2.0 * work.mixer_layers
+        row = sum(rows.decode_flops / 2 * rows.layers for rows in work.rows) / parallel.tp
+        exchange_byte += 2.0 * row * (parallel.dcp - 1) / parallel.dcp / link.bytes_per_s
+        exchanges, exchange_latency = exchanges + rounds, max(exchange_latency, link.latency_s)
     hop = 0.0
     if parallel.pp > 1:
         hop = (parallel.pp - 1) * comms.link(gpu, width * parallel.pp, calibration).latency_s

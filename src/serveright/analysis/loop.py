@@ -65,27 +65,26 @@ def decode_step(work: Split, hw: Hardware, load: Load, running: float, slowdown:
 
 
 def prefill_cost(work: Split, hw: Hardware, load: Load, slowdown: float = 1.0) -> tuple[float, float]:
-    """(seconds one request's prefill lasts, seconds of the deployment it takes): data-parallel ranks prefill side by side."""
-    alone = roofline.prefill_s(work, hw, load.input_tokens, load.cached_tokens, load.imbalance) + load.extra_prefill_s
-    rank = roofline.prefill_rank_s(work, hw, load.input_tokens, load.cached_tokens)
-    share = 1 - 1 / work.dp**RANKS_SHARE
-    return alone * slowdown, (alone - rank * share) * slowdown
-
-
-RANKS_SHARE = 0.82
-"""dp ranks prefill as if dp^0.82 of them were always busy (measured: DeepSeek-R1 rows with attention data parallelism)."""
+    """Seconds of one request's prefill: (the part other data-parallel ranks can do beside it, the part that occupies all of them)."""
+    rank = roofline.prefill_rank_s(work, hw, load.input_tokens, load.cached_tokens) + load.extra_prefill_s
+    return rank * slowdown, roofline.prefill_group_s(work, hw, load.input_tokens, load.imbalance) * slowdown
 
 
 def closed_loop(work: Split, hw: Hardware, engine: Scheduling, load: Load) -> Service:
-    """Fixed point of: batch from times, step from batch, stolen time from throughput."""
+    """Fixed point of: batch from times, step from batch, stolen time from throughput.
+
+    Data-parallel ranks wait for each other in every layer, so a prefill stops all of them; the busier they are, the more of them prefill at once.
+    """
     slowdown = engine.slowdown * math.e ** (engine.age_per_year * load.age_years)
-    alone, cost = prefill_cost(work, hw, load, slowdown)
+    rank, group = prefill_cost(work, hw, load, slowdown)
+    alone = cost = rank + group
     overlap = hw.overlap * (1 - load.together)
     inside = roofline.least(load.concurrency, load.room)
     waiting = load.concurrency - inside
     running = inside * 0.9 + 0.0 * alone
     tpot, ttft, busy = 0.0 * alone, alone, 0.0 * alone
     for turn in range(ITERATIONS):
+        cost = group + rank / (1 + (work.dp - 1) * busy)
         step = decode_step(work, hw, load, running, slowdown, engine.kernels)
         per_token = step / load.accepted
         new_tpot = per_token / (1 - busy * overlap)

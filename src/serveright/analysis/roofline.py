@@ -7,6 +7,7 @@ numpy arrays alike (`tools/fit` stacks all measured layouts), so only arithmetic
 from serveright.analysis.layout import Split, SplitExperts
 from serveright.types.calibration import Hardware
 
+
 def least(a: float, b: float) -> float:
     """min(a, b) by arithmetic, for floats and arrays."""
     return (a + b - abs(a - b)) / 2
@@ -15,6 +16,11 @@ def least(a: float, b: float) -> float:
 def slower(a: float, b: float) -> float:
     """Smooth maximum (a^4 + b^4)^(1/4): the longer of two times where they differ, 19 % more where they are equal."""
     return (((a * a) ** 2 + (b * b) ** 2) ** 0.5) ** 0.5
+
+
+def most(a: float, b: float) -> float:
+    """max(a, b) by arithmetic, for floats and arrays."""
+    return (a + b + abs(a - b)) / 2
 
 
 def rows_read(per_token: float, cap: float, context: float) -> float:
@@ -41,13 +47,15 @@ def distinct_share(share: float, tokens: float, spread: float) -> float:
 def decode_parts(
     work: Split, hw: Hardware, batch: float, context: float, imbalance: float = 1.0, tokens_per_sequence: float = 1.0, launch: float = 1.0
 ) -> dict[str, float]:
-    """Seconds by part of one decode step with `batch` sequences per attention rank at `context` tokens each.
+    """Seconds by part of one decode step with `batch` sequences per attention rank at `context` tokens each (below one: some ranks idle).
 
     `tokens_per_sequence` > 1 verifies drafted tokens; `imbalance` is hottest GPU over mean in expert load; `launch` scales fixed costs (`Scheduling.kernels`).
     """
-    rank_tokens = batch * tokens_per_sequence / work.pp
-    sequences = batch / work.pp
-    tokens = rank_tokens * work.dp
+    whole = batch * work.dp
+    sequences = most(batch, least(whole, 1)) / work.pp
+    sequences = most(sequences, least(whole, 1))
+    rank_tokens = sequences * tokens_per_sequence
+    tokens = least(rank_tokens * work.dp, whole * tokens_per_sequence)
     compute = hw.dense_compute
     parts = {"dense": slower(work.dense_bytes_s / hw.dense_bandwidth, (work.rank_flop_s * rank_tokens + work.group_flop_s * tokens) / compute)}
     parts["experts"] = sum(
@@ -80,27 +88,26 @@ def messages(work: Split, hw: Hardware, rank_tokens: float) -> float:
 
 def kernels(work: Split, hw: Hardware) -> float:
     """The floor that no layout removes: small kernels by class, dearer the wider the model."""
-    count = (
-        work.plain_kernels + hw.latent_kernel * work.latent_kernels + hw.recurrent_kernel * work.recurrent_kernels + hw.expert_kernel * work.expert_kernels
-    )
+    count = work.plain_kernels + hw.latent_kernel * work.latent_kernels + hw.recurrent_kernel * work.recurrent_kernels + hw.expert_kernel * work.expert_kernels
     return hw.kernel_s * work.width**hw.kernel_width * count
 
 
 def prefill_s(work: Split, hw: Hardware, tokens: float, cached: float = 0.0, imbalance: float = 1.0) -> float:
     """Seconds one rank spends on the prefill of `tokens` new tokens after `cached` ones, fixed costs counted at `prefill_fixed`."""
-    dense = (work.rank_flop_s + work.group_flop_s) * tokens / hw.dense_compute
+    return prefill_rank_s(work, hw, tokens, cached) + prefill_group_s(work, hw, tokens, imbalance)
+
+
+def prefill_group_s(work: Split, hw: Hardware, tokens: float, imbalance: float = 1.0) -> float:
+    """The part that occupies all ranks of the deployment: experts, and what else is split over data-parallel ranks."""
     experts = sum(block.flop_s for block in work.experts) * tokens * imbalance / hw.expert_compute
+    return work.group_flop_s * tokens / hw.dense_compute + experts
+
+
+def prefill_rank_s(work: Split, hw: Hardware, tokens: float, cached: float = 0.0) -> float:
+    """The part that other data-parallel ranks can do at the same time for their own requests."""
     attention = 0.0
     for rows in work.rows:
         attention = attention + pairs(rows.per_token, rows.cap, tokens, cached) * rows.prefill_flop_s / hw.attention_compute
     weights = work.dense_bytes_s / hw.dense_bandwidth + sum(expert_read_s(block, hw) for block in work.experts)
-    fixed = weights + kernels(work, hw)
-    return dense + experts + attention + messages(work, hw, tokens) + hw.prefill_fixed * fixed
-
-
-def prefill_rank_s(work: Split, hw: Hardware, tokens: float, cached: float = 0.0) -> float:
-    """The part of `prefill_s` that other data-parallel ranks can do at the same time for their own requests."""
-    attention = 0.0
-    for rows in work.rows:
-        attention = attention + pairs(rows.per_token, rows.cap, tokens, cached) * rows.prefill_flop_s / hw.attention_compute
-    return work.rank_flop_s * tokens / hw.dense_compute + attention
+    fixed = hw.prefill_fixed * (weights + kernels(work, hw))
+    return work.rank_flop_s * tokens / hw.dense_compute + attention + messages(work, hw, tokens) + fixed

@@ -4,7 +4,8 @@ import math
 
 from msgspec import Struct, structs
 
-from serveright.analysis import anchors, generation, images, layout, loop, roofline, speculation
+from serveright.analysis import anchors, generation, images, layout, loop, roofline
+from serveright.analysis.speculation import Speculation, acceptance, accepted_tokens, draft_s
 from serveright.analysis.work import ModelWork
 from serveright.types.calibration import Calibration, Scheduling
 from serveright.types.design import Estimate
@@ -32,7 +33,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
     kv_itemsize: float = 2.0
     token_budget: int = 8192
     eager: bool = False
-    speculation: speculation.Speculation | None = None
+    speculation: Speculation | None = None
     imbalance: float = 1.0
     age_years: float = 0.0
     correction: anchors.Correction | None = None
@@ -76,7 +77,7 @@ def estimate(work: ModelWork, gpu: Gpu, parallel: Parallel, traffic: Traffic, ca
     if given.eager:
         launches = split.plain_kernels + split.latent_kernels + split.recurrent_kernels + split.expert_kernels
         service = _slower(service, load, max(0.0, launches * EAGER_KERNEL_S - service.step_s))
-    values = _values(service, load, parallel, given)
+    values = _values(service, load, busy_replicas(parallel, traffic), given)
     limits = intervals(calibration, values, measured=measured, correction=given.correction)
     return Estimate(
         ttft_mean_s=values["ttft_mean_s"],
@@ -90,6 +91,11 @@ def estimate(work: ModelWork, gpu: Gpu, parallel: Parallel, traffic: Traffic, ca
         parts={**parts, "prefill": service.busy * service.tpot_s},
         goodput_per_s=values["requests_per_s"] * meeting(traffic, values),
     )
+
+
+def busy_replicas(parallel: Parallel, traffic: Traffic) -> float:
+    """Copies that have work: fewer requests than copies leave some idle."""
+    return min(parallel.replicas, traffic.concurrency) if traffic.concurrency else parallel.replicas
 
 
 def _load(work: ModelWork, gpu: Gpu, parallel: Parallel, traffic: Traffic, calibration: Calibration, given: Conditions) -> loop.Load:
@@ -113,8 +119,8 @@ def _load(work: ModelWork, gpu: Gpu, parallel: Parallel, traffic: Traffic, calib
         burst_share=burst if given.burst_share is None else given.burst_share,
         imbalance=given.imbalance,
         drafted=float(spec.tokens) if spec else 0.0,
-        accepted=speculation.accepted_tokens(spec.tokens, speculation.acceptance(spec, calibration)) if spec else 1.0,
-        draft_s=speculation.draft_s(work, gpu, parallel, spec, calibration, min(seats, given.room) / parallel.dp) if spec else 0.0,
+        accepted=accepted_tokens(spec.tokens, acceptance(spec, calibration)) if spec else 1.0,
+        draft_s=draft_s(work, gpu, parallel, spec, calibration, min(seats, given.room) / parallel.dp) if spec else 0.0,
         age_years=given.age_years,
         extra_prefill_s=encoder,
     )
@@ -158,8 +164,8 @@ def _slower(service: loop.Service, load: loop.Load, extra_step_s: float) -> loop
     )
 
 
-def _values(service: loop.Service, load: loop.Load, parallel: Parallel, given: Conditions) -> dict[str, float]:
-    rate = service.requests_per_s * parallel.replicas
+def _values(service: loop.Service, load: loop.Load, replicas: float, given: Conditions) -> dict[str, float]:
+    rate = service.requests_per_s * replicas
     values = {
         "ttft_mean_s": service.ttft_mean_s,
         "ttft_median_s": service.ttft_median_s,
@@ -169,7 +175,7 @@ def _values(service: loop.Service, load: loop.Load, parallel: Parallel, given: C
     }
     if given.correction is None:
         return values
-    corrected = {name: value * given.correction.factor(name, load.concurrency * parallel.replicas) for name, value in values.items()}
+    corrected = {name: value * given.correction.factor(name, load.concurrency * replicas) for name, value in values.items()}
     if "output_tokens_per_s" not in given.correction.level:
         before, after = (each["ttft_median_s"] + load.output_tokens * each["tpot_s"] for each in (values, corrected))
         corrected["output_tokens_per_s"] = values["output_tokens_per_s"] * before / after
@@ -232,4 +238,6 @@ def dominated_by(parts: dict[str, float], service: loop.Service) -> Msg:
 
 
 def _saturation(traffic: Traffic, values: dict[str, float]) -> Msg:
-    return msg("{rate} requests per second arrive, {served} can be served: the queue grows without end", rate=traffic.rate_per_s, served=values["requests_per_s"])
+    return msg(
+        "{rate} requests per second arrive, {served} can be served: the queue grows without end", rate=traffic.rate_per_s, served=values["requests_per_s"]
+    )

@@ -129,7 +129,7 @@ def _weights(shape: ModelShape, format_of: FormatOf) -> tuple[tuple[Bundle, ...]
     dense: dict[tuple[bool, Part, Shard, int | None, int], list[float]] = {}
     routed: dict[tuple[int, float, float, bool, int], tuple[set[int], list[float]]] = {}
     for weight in shape.weights:
-        if weight.part in IDLE_PARTS or len(weight.shape) < 2 and weight.copies == 1:
+        if weight.part in IDLE_PARTS or len(weight.shape) < 2:
             continue
         form = format_of(weight)
         if weight.part == "experts" and not weight.mtp and weight.layer in moe:
