@@ -54,7 +54,8 @@ NVFP4 = {
         }
     },
 }
-STORED = {"AWQ": AWQ, "GPTQ-Int4": GPTQ, "NVFP4": NVFP4}
+FP8 = {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [128, 128]}
+STORED = {"FP8": FP8, "AWQ": AWQ, "GPTQ-Int4": GPTQ, "NVFP4": NVFP4}
 """Checkpoints the catalogue does not hold: the base model's config with what such a checkpoint's config says."""
 
 

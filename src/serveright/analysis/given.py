@@ -76,10 +76,7 @@ class Given(Struct, frozen=True):
 
     def canonical(self, name: str) -> str:
         """The table's own name for a flag known under any of its names; the name itself where the version has none."""
-        for flag in self.table.flags:
-            if name == flag.name or name in flag.aliases:
-                return flag.name
-        return name
+        return _names(self.table).get(name, name)
 
     def flags(self, *names: str) -> tuple[GivenFlag, ...]:
         """Every occurrence of any of these flags, in order."""
@@ -222,6 +219,20 @@ class Given(Struct, frozen=True):
             for flag in self.command.flags
             if flag.name and flag.literal and flag.name not in used and "." not in flag.written
         }
+
+
+_NAMES: dict[int, tuple[EngineTable, dict[str, str]]] = {}
+
+
+def _names(table: EngineTable) -> dict[str, str]:
+    """Every name of a table's flags -> the canonical one; kept by table, for hundreds of questions a command."""
+    known = _NAMES.get(id(table))
+    if known is None or known[0] is not table:
+        if len(_NAMES) > 64:
+            _NAMES.clear()
+        known = (table, {name: flag.name for flag in table.flags for name in (flag.name, *flag.aliases)})
+        _NAMES[id(table)] = known
+    return known[1]
 
 
 def _whole(value: object) -> int | None:

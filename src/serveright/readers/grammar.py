@@ -148,6 +148,19 @@ class Grammar:
         return words
 
 
+_KEPT: dict[int, Grammar] = {}
+
+
+def grammar_of(table: EngineTable) -> Grammar:
+    """The grammar of a table, kept while the table lives in the catalogue's cache."""
+    kept = _KEPT.get(id(table))
+    if kept is None or kept.table is not table:
+        if len(_KEPT) > 64:
+            _KEPT.clear()
+        kept = _KEPT[id(table)] = Grammar(table)
+    return kept
+
+
 def _words_of(flag: GivenFlag, spelling: Spelling | None) -> list[str]:
     if flag.written == "-O" and flag.value is not None:
         return [f"-O{flag.value}"]

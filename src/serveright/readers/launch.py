@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from serveright.errors import InputError
 from serveright.readers import engine_config, python_source, slurm, systemd
 from serveright.readers.compose import Compose
-from serveright.readers.grammar import Grammar
+from serveright.readers.grammar import Grammar, grammar_of
 from serveright.readers.invocation import Start, mentions_engine, starts_in, starts_in_shell
 from serveright.readers.kubernetes import Deployment, Manifest
 from serveright.readers.placed import Placed
@@ -52,19 +52,15 @@ class _Kind(Protocol):
 
 
 class Reader:
-    """Reads files against one set of tables; grammars are kept between files."""
+    """Reads files against one set of tables."""
 
     def __init__(self, tables: Tables, override: Override | None = None) -> None:
         self.tables = tables
         self.override = override or Override()
-        self._grammars: dict[tuple[EngineName, str | None], Grammar] = {}
 
     def grammar(self, engine: EngineName, version: str | None) -> Grammar:
         """The grammar of one engine version."""
-        key = (engine, version)
-        if key not in self._grammars:
-            self._grammars[key] = Grammar(self.tables(engine, version))
-        return self._grammars[key]
+        return grammar_of(self.tables(engine, version))
 
     def file(self, path: Path) -> Reading:
         """Every command of a file.

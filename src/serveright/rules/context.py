@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from serveright.analysis.given import Given
 from serveright.analysis.versions import at_least, within
-from serveright.readers.grammar import Grammar
+from serveright.readers.grammar import Grammar, grammar_of
 from serveright.types.command import GivenFlag, LaunchCommand
 from serveright.types.engine import Parallel, Settings, Sized
 from serveright.types.engine_table import Architecture, EngineIndex, EngineName, EngineTable, Flag
@@ -97,7 +97,7 @@ class Context(Given, frozen=True, dict=True):
     @cached_property
     def grammar(self) -> Grammar:
         """The spellings of this version."""
-        return Grammar(self.table)
+        return grammar_of(self.table)
 
     def knows(self, name: str) -> bool:
         """Whether this version accepts a flag (dotted keys too)."""
@@ -118,8 +118,8 @@ class Context(Given, frozen=True, dict=True):
 
     def spec(self, *names: str) -> Flag | None:
         """The table's entry for a flag under any of these names."""
-        wanted = {self.canonical(name) for name in names}
-        return next((flag for flag in self.table.flags if flag.name in wanted), None)
+        found = (self.grammar.names.get(self.canonical(name)) for name in names)
+        return next((spelling.flag for spelling in found if spelling is not None and not spelling.negated), None)
 
     # model
 

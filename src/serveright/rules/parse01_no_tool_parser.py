@@ -59,6 +59,8 @@ def check(context: Context) -> Iterator[Hit]:
     choice = context.facts.parsers
     name = choice.tool if choice else None
     if name is None and context.shape is not None:
+        if choice is not None and choice.accepted_tool:
+            yield _later(context, choice.accepted_tool[0])
         return
     switch = (Edit("--enable-auto-tool-choice", ""),) if context.vllm else ()
     yield Hit(
@@ -71,4 +73,16 @@ def check(context: Context) -> Iterator[Hit]:
         severity="note" if choice is None or not choice.sure or name is None else None,
         confidence="possible" if name is None else None,
         sources=() if choice is None else tuple(f"{fact.path}: {fact.value}" for fact in choice.evidence),
+    )
+
+
+def _later(context: Context, name: str) -> Hit:
+    span = context.seen(context.command.engine, "tool_parser", name)
+    return Hit(
+        message=msg(
+            "this model's tool calls need {name}, which {engine} {version} does not have", name=name, engine=context.command.engine, version=context.version
+        ),
+        why=msg("it comes with {first}", first=span[0]) if span else msg("tool requests are refused or come back as text"),
+        fix=msg("Use a release that has the parser if clients send tools."),
+        confidence="certain",
     )
