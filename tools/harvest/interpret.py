@@ -306,8 +306,10 @@ class Interpreter:
             return UNREAD
         if function in (list, tuple, set, frozenset, sorted) and arguments and isinstance(arguments[0], ClassRef):
             return self.members(arguments[0])
-        applied: Any = function
-        if callable(applied) and UNREAD not in arguments:
+        if type(function) is not type and not callable(function):
+            return UNREAD
+        applied: Callable[..., Any] = function
+        if UNREAD not in arguments:
             return applied(*arguments, **keywords)
         return UNREAD
 

@@ -12,7 +12,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [p for p in (str(ROOT), str(ROOT / "src")) if p not in sys.path]
 
 from serveright.catalog.gpus import load_gpu  # noqa: E402
-from tools.oracle import comparison, environment  # noqa: E402
+from serveright.types.hardware import Gpu  # noqa: E402
+from tools.oracle import comparison, environment, ours  # noqa: E402
 from tools.oracle.jobs import LENGTHS, jobs  # noqa: E402
 
 SM_COUNT = {8: 108, 9: 132, 10: 148, 12: 188}
@@ -41,46 +42,43 @@ def main() -> int:
     given = options.parse_args()
     home = environment.prepare(given.engine, given.environments, given.torch)
     rows: list[dict[str, Any]] = []
+    others: list[dict[str, Any]] = comparison.load(given.compare) if given.compare and given.compare.is_file() else []
     with tempfile.TemporaryDirectory() as scratch:
-        for gpu in given.gpu.split(","):
-            rows += ask(home, gpu, given, Path(scratch))
+        for name in given.gpu.split(","):
+            card = load_gpu(name)
+            setup = prepared(home, card, given, Path(scratch))
+            rows += run(home, setup, Path(scratch, f"{card.key}.json"))
+            if given.compare and not given.compare.is_file():
+                others += [ours.answer(home.engine, home.version, job, card) for job in setup["jobs"]]
     text = json.dumps(rows, indent=1)
     if given.out:
         given.out.write_text(text)
     elif not given.compare:
         print(text)
-    return comparison.report(home.engine, rows, given.compare) if given.compare else 0
+    return comparison.report(home.engine, rows, others) if given.compare else 0
 
 
-def ask(home: environment.Environment, gpu: str, given: argparse.Namespace, scratch: Path) -> list[dict[str, Any]]:
-    """Runs one process of the engine for one GPU."""
-    card = load_gpu(gpu)
+def prepared(home: environment.Environment, card: Gpu, given: argparse.Namespace, scratch: Path) -> dict[str, Any]:
+    """What the worker is told: the environment, the card to pretend and the jobs."""
     if card.capability is None:
-        raise SystemExit(f"{gpu} has no CUDA capability: the oracle only knows CUDA builds")
-    flags = {name: json.loads(value) for name, _, value in (f.partition("=") for f in given.flag)}
-    lists = {
-        "tp": [int(x) for x in given.tp.split(",")],
-        "kv": given.kv.split(","),
-        "mtp": [int(x) for x in given.mtp.split(",")],
-        "lengths": [int(x) for x in given.lengths.split(",")],
-    }
-    asked = lists | {"keep": not given.plain, "flags": flags, "cc": "{}.{}".format(*card.capability), "gpu": card.key}
-    setup = {
+        raise SystemExit(f"{card.key} has no CUDA capability: the oracle only knows CUDA builds")
+    asked: dict[str, Any] = {"kv": given.kv.split(","), "keep": not given.plain, "cc": "{}.{}".format(*card.capability), "gpu": card.key}
+    asked |= {name: [int(x) for x in text.split(",")] for name, text in (("tp", given.tp), ("mtp", given.mtp), ("lengths", given.lengths))}
+    asked["flags"] = {name: json.loads(value) for name, _, value in (f.partition("=") for f in given.flag)}
+    pretended = {"name": card.name, "capability": card.capability, "bytes": card.memory_bytes, "mib": SMI_MIB.get(card.key, card.memory_bytes >> 20)}
+    return {
         "engine": home.engine,
         "version": home.version,
         "tree": home.tree,
         "absent": home.absent,
         "present": home.present,
-        "gpu": {
-            "name": card.name,
-            "capability": card.capability,
-            "bytes": card.memory_bytes,
-            "mib": SMI_MIB.get(card.key, card.memory_bytes >> 20),
-            "sm_count": SM_COUNT.get(card.capability[0], 132),
-        },
+        "gpu": pretended | {"sm_count": SM_COUNT.get(card.capability[0], 132)},
         "jobs": list(jobs(given.configs, scratch / "models", asked)),
     }
-    file = scratch / f"{card.key}.json"
+
+
+def run(home: environment.Environment, setup: dict[str, Any], file: Path) -> list[dict[str, Any]]:
+    """One process of the engine for one card; its rows."""
     file.write_text(json.dumps(setup))
     worker = Path(__file__).parent / "inside/worker.py"
     done = subprocess.run([home.python, str(worker), str(file)], stdout=subprocess.PIPE, text=True, check=False)

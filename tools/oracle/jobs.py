@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tools.harvest.project import is_mapping
+
 LENGTHS = (32768, 131072)
 
 
@@ -37,10 +39,10 @@ def folder(path: Path, home: Path, keep_quantisation: bool) -> Path:
 
 
 def _drop(node: Any, keys: set[str]) -> None:
-    if isinstance(node, dict):
+    if is_mapping(node):
         for key in keys & node.keys():
             del node[key]
-        for value in list(node.values()):
+        for value in node.values():
             _drop(value, keys)
 
 
