@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from tests.rules.bench import context_of
 
 from serveright.rules.registry import HEADINGS, Example, Rule, all_rules, find_rule
+from tests.rules.bench import context_of
 
 RULES = all_rules()
 

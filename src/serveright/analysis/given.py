@@ -13,6 +13,7 @@ from msgspec import Struct
 from serveright.types.command import GivenFlag, LaunchCommand
 from serveright.types.engine import Parallel, Settings
 from serveright.types.engine_table import EngineTable
+from serveright.types.text import Msg, msg
 
 _HUMAN = {"k": 1000, "m": 10**6, "g": 10**9, "K": 1024, "M": 1024**2, "G": 1024**3}
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)([kKmMgG]?)$")
@@ -161,6 +162,37 @@ class Given(Struct, frozen=True):
         ep = self.tp_flag if backend not in (None, "none") else max(1, self.integer("--ep-size", "--expert-parallel-size", "--ep") or 1)
         copies = 1 if attention > 1 else dp_flag
         return Parallel(tp=max(1, self.tp_flag // attention), pp=pp, dp=attention, ep=ep, dcp=dcp, replicas=copies)
+
+    def layout_words(self, target: EngineTable) -> list[tuple[str, str | None, Msg]]:
+        """The same GPUs in the target engine's words: (flag, value, why). vLLM counts attention shards of one rank, SGLang GPUs of one stage."""
+        layout = self.parallel
+        words: list[tuple[str, str | None, Msg]] = []
+        names = {name for flag in target.flags for name in (flag.name, *flag.aliases)}
+        if target.engine == "sglang":
+            gpus = layout.tp * layout.dp
+            words.append(("--tp-size", str(gpus), msg("GPUs of one stage: {tp} shards x {dp} attention ranks", tp=layout.tp, dp=layout.dp)))
+            if layout.dp > 1 and "--attn-dp-size" in names:
+                words.append(("--attn-dp-size", str(layout.dp), msg("attention ranks inside these GPUs")))
+            elif layout.dp > 1:
+                words += [
+                    ("--dp-size", str(layout.dp), msg("attention ranks inside these GPUs")),
+                    ("--enable-dp-attention", None, msg("each rank keeps whole attention")),
+                ]
+            if layout.ep > 1:
+                words.append(("--ep-size", str(gpus), msg("whole experts on each GPU")))
+        else:
+            words.append(("--tensor-parallel-size", str(layout.tp), msg("shards of one attention rank")))
+            if layout.dp * layout.replicas > 1:
+                words.append(("--data-parallel-size", str(layout.dp * layout.replicas), msg("attention ranks, or copies of a dense model")))
+            if layout.ep > 1:
+                words.append(("--enable-expert-parallel", None, msg("whole experts on each GPU")))
+        for value, name, why in (
+            (layout.pp, "--pp-size" if target.engine == "sglang" else "--pipeline-parallel-size", msg("pipeline stages")),
+            (layout.dcp, "--dcp-size" if target.engine == "sglang" else "--decode-context-parallel-size", msg("ranks that share one sequence")),
+        ):
+            if value > 1:
+                words.append((name, str(value), why))
+        return words
 
     @property
     def speculation(self) -> tuple[str, int] | None:
