@@ -116,6 +116,8 @@ class VllmBehaviour(Struct, frozen=True, kw_only=True):
     """Models whose layers have unequal head sizes may use FlashAttention 4 (else TRITON_ATTN)."""
     prefix_item_tokens: dict[str, int]
     """Architecture -> tokens of its largest image or video, which must fit one step because image tokens see each other."""
+    own_cache: tuple[str, ...]
+    """Architectures whose cache the engine builds with code of their own that is not rebuilt here."""
     kv_dtypes: tuple[str, ...]
     mtp_depth: dict[str, int]
     """Architecture -> prediction layers the engine builds whatever the config says."""

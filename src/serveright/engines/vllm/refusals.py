@@ -20,6 +20,9 @@ def before(shape: ModelShape, device: Device, behaviour: VllmBehaviour, settings
     yield from _context_parallel(shape, settings)
     yield from _cache_dtype(shape, behaviour, settings)
     yield from _speculation(shape, settings)
+    if shape.architecture in behaviour.own_cache:
+        why = msg("vLLM lays out {architecture} with code of its own that is not rebuilt here: its cache is unknown", architecture=shape.architecture)
+        yield Refusal(code="layout_unknown", text="", why=why)
     unknown = sorted({m.name for m in mixers(shape) if isinstance(m, UnknownMixer)})
     if unknown:
         names = ", ".join(unknown)
