@@ -100,6 +100,8 @@ class SglangConstants(Struct, frozen=True, kw_only=True):
     index_keys: Literal["owners", "all"]
     state_strategy_auto: Literal["extra_buffer", "no_buffer"]
     padding_slot: bool
+    kv_words: tuple[str, ...]
+    """Values that --kv-cache-dtype takes."""
 
 
 class SglangDsa(Struct, frozen=True, kw_only=True):

@@ -87,6 +87,10 @@ class Situation(Struct, frozen=True, kw_only=True):
     behaviour: SglangBehaviour
 
 
+KV_WORDS = {"fp8": "fp8_e4m3"}
+"""The common word for a precision -> SGLang's."""
+
+
 def given(settings: Settings, seen: Seen) -> Args:
     """The arguments as the user set them; `extra` flags are named without their dashes."""
     extra = settings.extra
@@ -107,7 +111,7 @@ def given(settings: Settings, seen: Seen) -> Args:
         dsa_prefill=extra.get("dsa-prefill-backend"),
         dsa_decode=extra.get("dsa-decode-backend"),
         dsv4_backend=extra.get("dsv4-attn-backend", "auto"),
-        kv_dtype=settings.kv_dtype or "auto",
+        kv_dtype=KV_WORDS.get(settings.kv_dtype or "auto", settings.kv_dtype or "auto"),
         page=settings.block_tokens,
         chunk=settings.token_budget,
         max_running=settings.max_num_seqs,

@@ -25,7 +25,7 @@ def situation(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: Sg
 
 def decide(at: Situation, settings: Settings) -> Args:
     """The launch arguments, decided to the end; `refusals` hold what would stop the start, first one first."""
-    args = given(settings, at.seen)
+    args = _kv_word_known(given(settings, at.seen), at)
     args = _context(args, at, settings)
     args = memory.graphs(args, at)
     args = memory.memory_defaults(args, at)
@@ -104,6 +104,16 @@ def _extra(args: Args, at: Situation) -> dict[str, str | int | float | bool]:
         "state_slots_per_request": state.slots_per_request(args, at) if state.has_state(at.seen) else None,
     }
     return {key: value for key, value in pairs.items() if value is not None}
+
+
+def _kv_word_known(args: Args, at: Situation) -> Args:
+    """A precision this version cannot parse is refused, and the default is computed instead. `fp4_e2m1` is how older versions call blocks of 16."""
+    words, asked = at.behaviour.constants.kv_words, args.kv_dtype
+    if asked in words:
+        return replace(args, kv_dtype="fp4_mx_block16") if asked == "fp4_e2m1" else args
+    text = f"argument --kv-cache-dtype: invalid choice: '{asked}' (choose from {', '.join(repr(w) for w in words)})"
+    why = msg("SGLang {version} knows no KV cache dtype {dtype}", version=at.behaviour.version, dtype=asked)
+    return refuse(replace(args, kv_dtype="auto"), "kv-dtype-unknown", text, why, "arg_groups/fields/model.py:197")
 
 
 def _context(args: Args, at: Situation, settings: Settings) -> Args:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import asdict, replace
 
+from serveright.engines.sglang.args import KV_WORDS
 from serveright.types.engine import Parallel, Settings
 
 Flags = dict[str, str | None]
@@ -112,6 +113,8 @@ def _newest(settings: Settings) -> Flags:
     for flag, name in (_PLAIN_INT | _PLAIN_TEXT).items():
         if values[name] is not None:
             flags[flag] = str(values[name])
+    if settings.kv_dtype in KV_WORDS:
+        flags["--kv-cache-dtype"] = KV_WORDS[settings.kv_dtype]
     if settings.mem_fraction is not None:
         flags["--mem-fraction-static"] = repr(settings.mem_fraction)
     flags |= {flag: None for name, flag in _OFF.items() if values[name] is False}

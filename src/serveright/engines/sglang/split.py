@@ -7,7 +7,7 @@ from serveright.engines.sglang.args import Args, Situation
 from serveright.types.derivation import Derivation
 from serveright.types.engine import MemorySplit
 from serveright.types.hardware import Gpu
-from serveright.types.sglang import SglangMemory, SglangTerm
+from serveright.types.sglang import SglangMemory
 from serveright.types.text import msg
 
 _MIB, _GIB = 2**20, 2**30
@@ -16,7 +16,7 @@ _SOURCE = "sglang mem_cache/kv_cache_configurator.py _profile_available_bytes"
 
 def split_of(args: Args, at: Situation, gpu: Gpu, weights: int, memory: SglangMemory) -> MemorySplit:
     """`budget_bytes` is the share of the free memory before loading; the pool holds KV rows and states."""
-    before_loss, load = before_term(gpu, args.tp * args.pp, memory), memory.load
+    before_loss, load = memory.before[machine(gpu, args.tp * args.pp)], memory.load
     before = gpu.memory_bytes - int(before_loss.value)
     images = image_bytes(args, at)
     fraction = args.mem_fraction or 0.0
@@ -35,13 +35,13 @@ def split_of(args: Args, at: Situation, gpu: Gpu, weights: int, memory: SglangMe
     )
 
 
-def before_term(gpu: Gpu, gpus: int, memory: SglangMemory) -> SglangTerm:
-    """Memory gone before loading: contexts and communicators, by kind of machine."""
+def machine(gpu: Gpu, gpus: int) -> str:
+    """Kind of machine in the calibration: what is gone before loading (contexts, communicators, on unified memory the system) depends on it."""
     if gpu.vendor.upper() == "AMD":
-        return memory.before["rocm"]
+        return "rocm"
     if gpu.interconnect.domain_gpus == 1 and gpu.gpus_per_node == 1:
-        return memory.before["unified"]
-    return memory.before["cuda_many" if gpus > 1 else "cuda"]
+        return "unified"
+    return "cuda_many" if gpus > 1 else "cuda"
 
 
 def image_bytes(args: Args, at: Situation) -> int:

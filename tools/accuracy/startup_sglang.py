@@ -1,0 +1,188 @@
+"""`python -m tools.accuracy.startup_sglang ../shared [--fit]`: SGLang's free memory and tokens at start-up against public logs.
+
+Only `observed` figures of `cases/startup_logs.jsonl` are read. Every error comes from terms that never saw the model. `--fit` rewrites the calibration.
+A log whose free memory before loading is far below the machine's shared it with other programs: it counts only where that figure is taken from the log.
+"""
+
+import json
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from serveright.analysis.weights import per_gpu_bytes, weight_need
+from serveright.catalog.files import FACTS
+from serveright.catalog.gpus import load_gpu
+from serveright.catalog.sglang import load_sglang_behaviour, load_sglang_memory
+from serveright.engines.sglang import settings_from_flags, size
+from serveright.engines.sglang.split import machine
+from serveright.families.read import read_model
+from serveright.formats.read import read_checkpoint
+from serveright.types.engine import Parallel, Settings
+from serveright.types.hardware import Gpu
+from serveright.types.model import Checkpoint, ModelShape
+from serveright.types.sglang import SglangMemory, SglangTerm
+from serveright.types.source import ModelFiles
+from serveright.units import GIB
+
+WORDS = tomllib.loads(Path(__file__).with_name("sglang_logs.toml").read_text(encoding="utf-8"))
+TARGET = FACTS / "calibration" / "sglang_memory.toml"
+ALONE = 0.8
+"""Least share of the machine's memory that is free before loading where nothing else runs."""
+
+
+class Boot(Struct, frozen=True, kw_only=True):
+    """One start-up; sizes are bytes, None where the log does not say."""
+
+    id: str
+    model: str
+    version: str
+    gpu: Gpu
+    shape: ModelShape
+    checkpoint: Checkpoint
+    settings: Settings
+    context: int
+    weights: int
+    taken: int | None
+    """What loading took, by the log."""
+    before: int | None
+    available: int | None
+    tokens: int
+
+    @property
+    def kind(self) -> str:
+        return machine(self.gpu, self.settings.parallel.gpus)
+
+    @property
+    def alone(self) -> bool:
+        return self.before is None or self.before > ALONE * self.gpu.memory_bytes
+
+
+def read_boots(shared: Path) -> list[Boot]:
+    """Every SGLang row."""
+    lines = (shared / "cases" / "startup_logs.jsonl").read_text(encoding="utf-8").splitlines()
+    return [_boot(row, shared) for row in map(json.loads, lines) if row["engine"] == "sglang"]
+
+
+def _boot(row: dict[str, Any], shared: Path) -> Boot:
+    seen, settings = row["observed"], _settings(row)
+    files = _files(row["model"], shared / "configs")
+    shape, checkpoint = read_model(files), read_checkpoint(files)
+    taken, after = _bytes(seen.get("weights_gib_per_gpu")), _bytes(seen.get("avail_after_load_gb"))
+    before = _bytes(seen.get("avail_before_load_gb"))
+    if before is None and taken is not None and after is not None:
+        before = after + taken
+    return Boot(
+        id=row["id"],
+        model=row["model"],
+        version=WORDS["versions"][row["engine_version"]],
+        gpu=load_gpu(WORDS["gpus"][row["gpu"]]),
+        shape=shape,
+        checkpoint=checkpoint,
+        settings=settings,
+        context=row["max_model_len"] or shape.max_context_tokens or 1,
+        weights=sum(per_gpu_bytes(weight_need(shape, checkpoint), settings.parallel).values()),
+        taken=taken,
+        before=before,
+        available=_bytes(seen.get("available_kv_gib")),
+        tokens=seen["kv_tokens"],
+    )
+
+
+def _files(model: str, folder: Path) -> ModelFiles:
+    if model in WORDS["inline"]:
+        return ModelFiles(id=model, origin="sglang_logs.toml", config=WORDS["inline"][model])
+    name = WORDS["configs"][model]
+    beside = folder / f"{name}_hf_quant_config.json"
+    quant = json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else {}
+    return ModelFiles(id=model, origin=name, config=json.loads((folder / f"{name}.json").read_text(encoding="utf-8")), hf_quant_config=quant)
+
+
+def _settings(row: dict[str, Any]) -> Settings:
+    pairs = (flag.split(" ")[:2] for flag in row["command_flags"] if not flag.endswith("(auto)"))
+    given = settings_from_flags({pair[0]: pair[1] if len(pair) > 1 else None for pair in pairs})
+    asked = None if row["kv_cache_dtype"] == "auto" else row["kv_cache_dtype"]
+    parallel = Parallel(tp=row["tp"], pp=row["pp"], dp=row["dp"])
+    return replace(given, parallel=parallel, kv_dtype=asked, mem_fraction=row["mem_fraction_static"])
+
+
+def _bytes(value: float | None) -> int | None:
+    return None if value is None else round(value * GIB)
+
+
+def fit(boots: Sequence[Boot]) -> SglangMemory:
+    """Medians by kind of machine, with the lowest and highest boot; a kind without a boot keeps nothing back."""
+    kinds = ("cuda", "cuda_many", "unified", "rocm")
+    lost = {kind: [float(b.gpu.memory_bytes - b.before) for b in boots if b.kind == kind and b.before is not None and b.alone] for kind in kinds}
+    lost["cuda"] = lost["cuda"] or lost["cuda_many"]
+    load = [float(b.taken - b.weights) for b in boots if b.taken is not None]
+    return SglangMemory(source="", as_of="", rows=len(boots), before={kind: _term(found) for kind, found in lost.items()}, load=_term(load))
+
+
+def _term(found: Sequence[float]) -> SglangTerm:
+    if not found:
+        return SglangTerm(value=0, low=0, high=0, n=0)
+    return SglangTerm(value=round(median(found)), low=round(min(found)), high=round(max(found)), n=len(found))
+
+
+def predicted(boot: Boot, memory: SglangMemory, *, from_log: bool) -> tuple[int, int]:
+    """Bytes of the pool and its tokens; `from_log` takes the free memory before and after loading from the log."""
+    gpu, weights = boot.gpu, boot.weights
+    if from_log and boot.before is not None and boot.taken is not None:
+        none = SglangTerm(value=0, low=0, high=0, n=0)
+        memory = replace(memory, before={kind: replace(none, value=gpu.memory_bytes - boot.before) for kind in memory.before}, load=none)
+        weights = boot.taken
+    found = size(boot.shape, boot.checkpoint, weights, gpu, load_sglang_behaviour(boot.version), memory, boot.settings, boot.context)
+    return found.memory.kv_pool_bytes, found.capacity.tokens
+
+
+def report(title: str, boots: Sequence[Boot], everything: Sequence[Boot], *, from_log: bool) -> None:
+    """One line a boot, then the figures."""
+    print(title)
+    memory_errors: list[float] = []
+    token_errors: list[float] = []
+    for boot in boots:
+        pool, tokens = predicted(boot, fit([b for b in everything if b.model != boot.model]), from_log=from_log)
+        token_errors.append(abs(tokens - boot.tokens) / boot.tokens)
+        line = f"  {boot.id:28} tokens {tokens:>9} for {boot.tokens:>9} ({token_errors[-1]:6.1%})"
+        if boot.available is not None:
+            memory_errors.append(abs(pool - boot.available) / boot.available)
+            line += f"  pool {pool / GIB:7.2f} for {boot.available / GIB:7.2f} GiB ({memory_errors[-1]:6.1%})"
+        print(line)
+    for name, errors in (("KV memory", memory_errors), ("tokens", token_errors)):
+        p90 = quantiles(errors, n=10, method="inclusive")[-1]
+        print(f"  {name}: n {len(errors)}, median {median(errors):.1%}, p90 {p90:.1%}, models {len({b.model for b in boots})}")
+
+
+def write(memory: SglangMemory, boots: Sequence[Boot]) -> None:
+    """The calibration file, from all boots."""
+    models = len({b.model for b in boots})
+    text = (
+        "# What a rank of SGLang has lost before its weights are loaded, and what loading takes beyond them, in bytes: median, lowest and highest boot.\n"
+        "# Written by `python -m tools.accuracy.startup_sglang ../shared --fit`. Few boots are public: one model per kind of machine; `cuda` repeats `cuda_many`.\n"
+        f'source = "public SGLang start-up logs with `Load weight begin/end` lines ({len(boots)} boots of {models} models)"\nas_of = "2026-11-29"\nrows = {len(boots)}\n'
+    )
+    for name, term in {"load": memory.load, **{f"before.{kind}": term for kind, term in memory.before.items()}}.items():
+        text += f"\n[{name}]\nvalue = {term.value:.0f}\nlow = {term.low:.0f}\nhigh = {term.high:.0f}\nn = {term.n}\n"
+    TARGET.write_text(text, encoding="utf-8")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the errors; with `--fit` write the calibration too."""
+    boots = read_boots(Path(next((a for a in arguments if not a.startswith("--")), "../shared")))
+    whole = [b for b in boots if b.alone]
+    report("Config, GPU and flags only, model left out:", whole, boots, from_log=False)
+    report("Free memory before and after loading from the log:", [b for b in boots if b.before is not None and b.taken is not None], boots, from_log=True)
+    print(f"left out of the first figure, other programs held memory: {[b.id for b in boots if not b.alone]}")
+    if "--fit" in arguments:
+        write(fit(boots), boots)
+        load_sglang_memory.cache_clear()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
