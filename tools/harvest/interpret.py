@@ -301,17 +301,14 @@ class Interpreter:
             base = self.value(node.func.value, scope)
             if isinstance(base, Recorder):
                 return getattr(base, node.func.attr)(*arguments, **keywords)
-            if node.func.attr in METHODS.get(type(base), ()):
+            kind: type[Any] = type(base)
+            if node.func.attr in METHODS.get(kind, ()):
                 return getattr(base, node.func.attr)(*arguments, **keywords)
             return UNREAD
-        if function in (list, tuple, set, frozenset, sorted) and arguments and isinstance(arguments[0], ClassRef):
-            return self.members(arguments[0])
-        if type(function) is not type and not callable(function):
-            return UNREAD
-        applied: Callable[..., Any] = function
-        if UNREAD not in arguments:
-            return applied(*arguments, **keywords)
-        return UNREAD
+        if arguments and isinstance(arguments[0], ClassRef):
+            return self.members(arguments[0])  # list(SomeEnum)
+        builtin: Callable[..., Any] | None = next((f for f in BUILTINS.values() if f is function), None)
+        return UNREAD if builtin is None or UNREAD in arguments else builtin(*arguments, **keywords)
 
     def _sequence(self, nodes: list[ast.expr], scope: Scope) -> list[Any]:
         out: list[Any] = []

@@ -5,7 +5,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from tools.harvest.project import UNREAD, is_mapping
+
 Row = dict[str, Any]
+MISSING = UNREAD
 KEY = ("model", "tp", "kv_dtype", "cc", "num_speculative_tokens", "quant_config_stripped", "tag")
 GPUS = {"A100": "a100-80gb-sxm", "L40S": "l40s", "H100": "h100-sxm", "H200": "h200-sxm", "B200": "b200-sxm", "RTX6000": "rtx-pro-6000-blackwell-ws"}
 FIELDS = {
@@ -33,8 +36,8 @@ def report(engine: str, rows: list[Row], others: list[Row]) -> int:
         for name in FIELDS[engine]:
             here, there = field(row, name), field(match, name)
             if name == "error":
-                here, there = bool(here), bool(there)  # refusals agree where both refuse: the words differ
-            elif "error" in row or (name not in match and not isinstance(match.get(name.partition(".")[0]), dict)):
+                here, there = here is not MISSING, there is not MISSING  # refusals agree where both refuse: the words differ
+            elif "error" in row or there is MISSING:
                 continue
             asked[name] += 1
             equal[name] += here == there
@@ -57,13 +60,14 @@ def key(engine: str, row: Row) -> tuple[Any, ...]:
 
 
 def field(row: Row, name: str) -> Any:
-    """A value by its dotted name, None where a part is absent."""
-    outer, _, inner = name.partition(".")
-    part: Any = row.get(outer)
-    return part if not inner else (part or {}).get(inner)
+    """A value by its dotted name, MISSING where a part is absent."""
+    value: Any = row
+    for part in name.split("."):
+        value = value.get(part, MISSING) if is_mapping(value) else MISSING
+    return value
 
 
 def load(path: Path) -> list[Row]:
     """Rows of a file: a list, or `cases` of an object."""
     data: Any = json.loads(path.read_text())
-    return data["cases"] if "cases" in data else data
+    return data["cases"] if is_mapping(data) else data

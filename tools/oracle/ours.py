@@ -7,7 +7,7 @@ from typing import Any
 from serveright.catalog.behaviour import load_vllm_behaviour
 from serveright.catalog.sglang import load_sglang_behaviour
 from serveright.engines.sglang import layout
-from serveright.engines.sglang.decide import decide, situation
+from serveright.engines.sglang.decide import decide, resolved_of, situation
 from serveright.engines.sglang.pool import fill
 from serveright.engines.vllm.layout import request_blocks
 from serveright.engines.vllm.plan import plan
@@ -19,6 +19,7 @@ from serveright.types.hardware import Gpu
 from serveright.types.source import ModelFiles
 
 REST_GIB = 40.0
+DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp8_e4m3": "float8_e4m3fn", "fp8_e5m2": "float8_e5m2", "nvfp4": "float4_e2m1fn_x2"}
 
 
 def answer(engine: str, version: str, job: dict[str, Any], gpu: Gpu) -> dict[str, Any]:
@@ -31,7 +32,7 @@ def answer(engine: str, version: str, job: dict[str, Any], gpu: Gpu) -> dict[str
 def model_files(folder: Path) -> ModelFiles:
     """The folder the engine was given, read by us."""
     beside = folder / "hf_quant_config.json"
-    quant = json.loads(beside.read_text(encoding="utf-8")) if beside.is_file() else {}
+    quant: dict[str, Any] = json.loads(beside.read_text(encoding="utf-8")) if beside.is_file() else {}
     return ModelFiles(id=folder.name, origin=str(folder), config=json.loads((folder / "config.json").read_text(encoding="utf-8")), hf_quant_config=quant)
 
 
@@ -77,9 +78,10 @@ def _sglang(version: str, job: dict[str, Any], gpu: Gpu, files: ModelFiles, sett
     refusals = (*args.refusals, *pool.refusals)
     if refusals:
         return {"error": refusals[0].text}
-    lay = layout(shape, checkpoint, gpu, behaviour, settings)
+    lay, out = layout(shape, checkpoint, gpu, behaviour, settings), resolved_of(args, at)
     state = {"state": {"bytes_per_slot": lay.state_bytes_per_slot, "slots_per_request": lay.state_slots_per_request}} if lay.state_bytes_per_slot else {}
     return state | {
+        "kv_dtype": DTYPES.get(out.kv_dtype, out.kv_dtype),
         "kv_bytes_per_token_per_gpu": lay.pool_bytes_per_token,
         "resolved": {"page_size": args.page, "mem_fraction_static": args.mem_fraction, "chunked_prefill_size": args.chunk},
         "pool_at_40GiB_rest_memory": {"max_total_num_tokens": pool.tokens, "max_running_requests": pool.running},
