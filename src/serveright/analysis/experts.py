@@ -148,8 +148,7 @@ def _gpu_loads(matrix: "np.ndarray[Any, Any]", gpus: int, placement: Placement |
     import numpy as np
 
     layers, experts = matrix.shape
-    in_order: Any = np.arange(experts)
-    slots: Any = np.tile(in_order, (layers, 1)) if placement is None else np.asarray(placement.slots)
+    slots: Any = np.asarray(placement.slots if placement else [list(range(experts))] * layers)
     counts = np.ones_like(matrix) if placement is None else np.asarray(placement.replicas)
     if slots.shape[1] % gpus:
         raise InputError(msg("{slots} experts do not divide over {gpus} GPUs", slots=slots.shape[1], gpus=gpus))

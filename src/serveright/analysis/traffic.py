@@ -17,8 +17,9 @@ from serveright.types.traffic import Traffic
 
 BURST_SHARE = 0.1
 """A closed loop is taken to start all at once and to run ten requests per seat, as public benchmarks do."""
-EAGER_KERNEL_S = 10e-6
-"""Host time of one launch without CUDA graphs (measured: DeepSeek-R1 at batch 1 is 7.2 times slower without them)."""
+EAGER_KERNEL_S = 25e-6
+"""Host time without CUDA graphs of what `work.Kernels` counts as one kernel (unfused about three launches): DeepSeek-R1 in FP4 on 8 B200 was
+measured 7.2 times slower at batch 1 without graphs."""
 ENCODER_SHARE = 0.4
 """Share of bf16 peak a vision encoder reaches (assumed: prefill attention and bf16 GEMM lie between 0.35 and 0.76)."""
 TOKEN_SPREAD, FIRST_SPREAD = 0.18, 0.6
