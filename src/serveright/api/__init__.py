@@ -1,23 +1,23 @@
 """The only door: every front calls these functions and nothing below them.
 
-`inspect`, `size`, `check` and `plan` are steps 1 to 5; each lives in the module of its name and is imported when first used.
+`plan` runs the six steps and returns the design; `inspect`, `size` and `check` are steps of their own. Each verb is imported when first used.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from serveright.api.check import check
-    from serveright.api.inspect import inspect
+    from serveright.api.checking import check
+    from serveright.api.inspection import inspect
     from serveright.api.loading import load_model
-    from serveright.api.plan import plan
-    from serveright.api.size import size
+    from serveright.api.planning import plan
+    from serveright.api.sizing import size
 
+_HOMES = {"inspect": "inspection", "size": "sizing", "check": "checking", "plan": "planning", "load_model": "loading"}
 __all__ = ["check", "inspect", "load_model", "plan", "size"]
-_HOMES = {"load_model": "loading"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(name)
-    return getattr(importlib.import_module(f"serveright.api.{_HOMES.get(name, name)}"), name)
+    return getattr(importlib.import_module(f"serveright.api.{_HOMES[name]}"), name)

@@ -9,6 +9,7 @@ from serveright.catalog.behaviour import load_vllm_behaviour, load_vllm_memory
 from serveright.catalog.engines import load_table
 from serveright.catalog.sglang import load_sglang_behaviour, load_sglang_memory
 from serveright.errors import UsageError
+from serveright.types.engine import Settings
 from serveright.types.engine_table import EngineName, EngineTable
 from serveright.types.reports import EngineVersion
 from serveright.types.text import Msg, msg
@@ -37,6 +38,12 @@ class Engine(Struct, frozen=True, kw_only=True):
         """The engine's package (`size`, `launch_flags`, ...)."""
         return importlib.import_module(f"serveright.engines.{self.name}")
 
+    def flags(self, settings: Settings) -> tuple[tuple[str, str | None], ...]:
+        """The settings in this version's own words."""
+        if self.name == "sglang":
+            return tuple(self.module().launch_flags(settings, self.version).items())
+        return tuple(self.module().launch_flags(settings).items())
+
 
 def parse_engines(text: str) -> tuple[tuple[EngineName, str | None], ...]:
     """`both`, `vllm`, `sglang@0.5.23` or several joined by commas. Raises UsageError."""
@@ -44,7 +51,7 @@ def parse_engines(text: str) -> tuple[tuple[EngineName, str | None], ...]:
     for part in text.split(","):
         name, _, version = part.strip().partition("@")
         if name == "both" and not version:
-            found += [(engine, None) for engine in NAMES]
+            found.extend((engine, None) for engine in NAMES)
         elif name in NAMES:
             found.append((name, version.removeprefix("v") or None))
         else:

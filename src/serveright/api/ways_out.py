@@ -28,7 +28,7 @@ def ways_out(engine: Engine, model: Model, fleet: Fleet, settings: Settings, con
 
 def _try(engine: Engine, model: Model, fleet: Fleet, settings: Settings, context_tokens: int) -> Sized | None:
     """The answer when the request fits, else None; a combination the engine cannot be asked about is no way out."""
-    from serveright.api.size import size_on
+    from serveright.api.sizing import size_on
 
     try:
         sized = size_on(engine, model, fleet, settings, context_tokens)

@@ -5,23 +5,10 @@ import re
 from typing import Any, cast
 
 import msgspec
-from msgspec import Struct
 
 from serveright.catalog.files import FACTS, index, read_toml
+from serveright.types.facts_reports import Listed
 from serveright.types.source import ModelFiles
-
-
-class Listed(Struct, frozen=True, kw_only=True):
-    """One line of the catalogue. `config` says how the stored config was come by (copy, mirror, sibling, quoted, reconstructed, class-default)."""
-
-    id: str
-    aliases: tuple[str, ...] = ()
-    organisation: str = ""
-    licence: str = ""
-    released: str = ""
-    modalities: tuple[str, ...] = ("text",)
-    config: str = ""
-    checkpoints: tuple[str, ...] = ()
 
 
 def list_models() -> tuple[Listed, ...]:

@@ -220,6 +220,7 @@ class PlanCandidate(Struct, frozen=True, kw_only=True):
     engine: EngineVersion
     checkpoint: str
     parallel: Parallel
+    speculative_tokens: int = 0
     fits: bool
     estimate: Estimate | None
     cost_per_million_tokens: float | None

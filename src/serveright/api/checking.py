@@ -9,7 +9,7 @@ from serveright.analysis.launch import Words
 from serveright.analysis.parsers import choose_parsers
 from serveright.api.engines import Engine, load_engines
 from serveright.api.loading import Model, load_model
-from serveright.api.size import size_on
+from serveright.api.sizing import size_on
 from serveright.catalog.engines import first_version_with
 from serveright.catalog.gates import load_gates
 from serveright.catalog.gpus import parse_gpu_spec

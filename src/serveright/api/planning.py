@@ -1,0 +1,214 @@
+"""All six steps: from a model, GPUs and traffic to a design with its command.
+
+1 shape (`load_model`), 2 memory (`size_on` for every layout), 3 and 4 hardware and software (`check_on`), 5 design (`search`, then `launch`),
+6 the first launch to measure with.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from serveright.analysis.anchors import Anchor, correction
+from serveright.analysis.check import CAPACITY_CODES
+from serveright.analysis.divisibility import divisibility
+from serveright.analysis.images import vision
+from serveright.analysis.launch import Subject, launch
+from serveright.analysis.search import Found, Objective, Option, Question, search
+from serveright.analysis.speculation import Speculation
+from serveright.analysis.work import model_work
+from serveright.api import checking, inspection
+from serveright.api.engines import Engine, load_engines
+from serveright.api.loading import Model, load_model
+from serveright.api.sizing import result, size_on
+from serveright.api.ways_out import ways_out
+from serveright.catalog.calibration import load_performance
+from serveright.catalog.gpus import parse_gpu_spec
+from serveright.formats.resolve import resolver
+from serveright.outputs import shell
+from serveright.types.design import Candidate, Check, Launch
+from serveright.types.engine import Parallel, Settings
+from serveright.types.engine_table import EngineName
+from serveright.types.hardware import Fleet
+from serveright.types.reports import Chosen, EngineVersion, GpuCount, PlanCandidate, PlanReport
+from serveright.types.source import ModelFiles
+from serveright.types.text import Msg
+from serveright.types.traffic import Traffic
+
+SPECULATIVE_TOKENS = 1
+"""Tokens drafted where speculation is priced: one is what every prediction layer can do."""
+
+
+def plan(
+    model: str | ModelFiles,
+    gpu: str,
+    traffic: Traffic | None = None,
+    *,
+    gpus: int | None = None,
+    nodes: int | None = None,
+    engine: str = "both",
+    objective: Objective = "cost",
+    settings: Settings | None = None,
+    anchors: Mapping[EngineName, tuple[Anchor, ...]] | None = None,
+    revision: str | None = None,
+) -> PlanReport:
+    """The best design for `traffic`, every other with the reason it lost, and the command. `chosen` is None where nothing fits. Raises UserError."""
+    loaded = load_model(model, revision)
+    fleet = parse_gpu_spec(gpu, gpus, nodes)
+    asked = with_context(traffic or Traffic(concurrency=32), loaded)
+    wished = msgspec.structs.replace(
+        settings or Settings(), context_tokens=asked.context_tokens, language_only=bool(loaded.shape.towers) and not asked.images_per_request
+    )
+    engines = load_engines(engine)
+    checks = {e.name: checking.check_on(e, loaded, fleet, wished) for e in engines}
+    runnable = [e for e in engines if checks[e.name].verdict != "blocked"]
+    found = find(loaded, fleet, asked, wished, runnable, objective, anchors or {})
+    return _report(loaded, fleet, asked, wished, engines, checks, found)
+
+
+def with_context(traffic: Traffic, model: Model) -> Traffic:
+    """The longest request: as asked, else what p95 prompt and answer need, within what the model can."""
+    if traffic.context_tokens is not None:
+        return traffic
+    need = traffic.input_tokens[1] + traffic.output_tokens[1]
+    return msgspec.structs.replace(traffic, context_tokens=min(need, model.shape.max_context_tokens or need))
+
+
+def find(
+    model: Model,
+    fleet: Fleet,
+    traffic: Traffic,
+    settings: Settings,
+    engines: list[Engine],
+    objective: Objective,
+    anchors: Mapping[EngineName, tuple[Anchor, ...]],
+) -> Found:
+    """Step 5's search over layouts, engines and speculation."""
+    by_name = {engine.name: engine for engine in engines}
+    context = traffic.context_tokens or 0
+    work = model_work(model.shape, resolver(model.checkpoint))
+    drafting = (None, Speculation(tokens=SPECULATIVE_TOKENS)) if model.shape.mtp_layers and not traffic.reproducible else (None,)
+    options = [
+        Option(
+            engine=engine.name,
+            version=engine.version,
+            checkpoint=model.files.id,
+            work=work,
+            cuts=lambda tp, ep: divisibility(model.shape, model.checkpoint, tp, ep),
+            size=lambda name, wished: size_on(by_name[name], model, fleet, wished, context),
+            settings=settings,
+            speculation=drafting if _can_draft(engine, model, fleet, settings, context) else (None,),
+        )
+        for engine in engines
+    ]
+    question = Question(
+        shape=model.shape,
+        fleet=fleet,
+        traffic=traffic,
+        calibration=load_performance(),
+        objective=objective,
+        vision=vision(model.shape),
+        correction=_corrections(anchors),
+    )
+    return search(question, options)
+
+
+def _can_draft(engine: Engine, model: Model, fleet: Fleet, settings: Settings, context: int) -> bool:
+    """The engine accepts this model's own prediction layers at all."""
+    drafted = msgspec.structs.replace(settings, parallel=Parallel(tp=fleet.per_node), speculative_method="mtp", speculative_tokens=SPECULATIVE_TOKENS)
+    plain = msgspec.structs.replace(settings, parallel=Parallel(tp=fleet.per_node))
+    before = {refusal.code for refusal in size_on(engine, model, fleet, plain, context).resolved.refusals}
+    return {refusal.code for refusal in size_on(engine, model, fleet, drafted, context).resolved.refusals} <= before
+
+
+def _corrections(anchors: Mapping[EngineName, tuple[Anchor, ...]]) -> Callable[[EngineName], Any]:
+    made = {name: correction(points) for name, points in anchors.items() if points}
+    return made.get
+
+
+def _report(
+    model: Model, fleet: Fleet, traffic: Traffic, settings: Settings, engines: tuple[Engine, ...], checks: dict[str, Check], found: Found
+) -> PlanReport:
+    best: dict[str, Candidate] = {}
+    for candidate in found.candidates:
+        if candidate.fits:
+            best.setdefault(candidate.engine, candidate)
+    by_name = {engine.name: engine for engine in engines}
+    chosen = [_chosen(by_name[c.engine], model, traffic, c) for c in best.values()]
+    first = next(iter(best.values()), None)
+    blocked = not [e for e in engines if checks[e.name].verdict != "blocked"]
+    return PlanReport(
+        model=model.name,
+        gpu=GpuCount(key=fleet.gpu.key, count=fleet.count, nodes=fleet.nodes),
+        candidates=tuple(_candidate(by_name, c) for c in found.candidates),
+        rejected=found.rejected,
+        flips=found.flips,
+        chosen=chosen[0] if chosen else None,
+        alternatives=tuple(chosen[1:]),
+        steps={
+            "shape": inspection.report(model),
+            "memory": result(by_name[first.engine], first.sized) if first and first.sized else None,
+            "hardware": tuple(checks.values()),
+            "software": {name: {"tool_parser": c.tool_parser, "reasoning_parser": c.reasoning_parser, "minimum": c.minimum} for name, c in checks.items()},
+            "design": {"traffic": traffic, "priced": found.priced, "pareto": tuple(_candidate(by_name, c) for c in found.pareto)},
+        },
+        findings=(),
+        ways_out=() if chosen or blocked else tuple(_ways(engines, model, fleet, settings, found, traffic.context_tokens or 0)),
+    )
+
+
+def _candidate(engines: Mapping[str, Engine], candidate: Candidate) -> PlanCandidate:
+    return PlanCandidate(
+        engine=EngineVersion(name=candidate.engine, version=candidate.version, note=engines[candidate.engine].note),
+        checkpoint=candidate.checkpoint,
+        parallel=candidate.parallel,
+        speculative_tokens=candidate.settings.speculative_tokens,
+        fits=candidate.fits,
+        estimate=candidate.estimate,
+        cost_per_million_tokens=candidate.cost_per_million_tokens,
+        lost_because=candidate.lost_because,
+    )
+
+
+def launch_of(engine: Engine, model: Model, traffic: Traffic, candidate: Candidate) -> Launch:
+    """The typed launch of a feasible candidate: what every emitter reads."""
+    if candidate.sized is None:
+        raise ValueError("only a sized candidate can be launched")
+    return launch(
+        Subject(
+            table=engine.table,
+            shape=model.shape,
+            checkpoint=model.checkpoint,
+            sized=msgspec.structs.replace(candidate.sized, settings=candidate.settings),
+            traffic=traffic,
+            words=checking.words(engine, model),
+            model=candidate.checkpoint,
+            engine_flags=engine.flags(msgspec.structs.replace(candidate.settings, context_tokens=None)),
+        )
+    )
+
+
+def _chosen(engine: Engine, model: Model, traffic: Traffic, candidate: Candidate) -> Chosen:
+    made = launch_of(engine, model, traffic, candidate)
+    return Chosen(
+        engine=engine.label,
+        parallel=candidate.parallel,
+        command=shell.command(engine.name, made.model, made.flags, made.env),
+        env=made.env,
+        first_launch_command=shell.command(engine.name, made.model, made.first_launch, made.env),
+        flags=made.flags,
+        left_to_engine=made.left_to_engine,
+    )
+
+
+def _ways(engines: tuple[Engine, ...], model: Model, fleet: Fleet, settings: Settings, found: Found, context: int) -> list[Msg]:
+    """Ways out of the layout that came nearest on each engine."""
+    ways: list[Msg] = []
+    for engine in engines:
+        tried = [
+            c for c in found.candidates if c.engine == engine.name and c.sized and not [r for r in c.sized.resolved.refusals if r.code not in CAPACITY_CODES]
+        ]
+        nearest = max(tried, key=lambda c: c.sized.memory.kv_pool_bytes - c.sized.capacity.request_bytes if c.sized else 0, default=None)
+        if nearest is not None:
+            ways += ways_out(engine, model, fleet, msgspec.structs.replace(settings, parallel=nearest.parallel), context)
+    return ways

@@ -1,0 +1,134 @@
+"""What `plan` shows: the six steps in order, the layouts ranked, the command, and what is left to the engine."""
+
+from collections.abc import Iterator
+
+from serveright import units
+from serveright.outputs.views import check as check_view
+from serveright.outputs.views.inspect import FAMILIES
+from serveright.outputs.views.size import parallel_words
+from serveright.types.design import Estimate
+from serveright.types.document import Block, Bullets, Cell, Code, Derivations, Document, Heading, Pairs, Paragraph, Table
+from serveright.types.reports import Chosen, InspectReport, PlanCandidate, PlanReport, SizeResult
+from serveright.types.text import Msg, msg
+
+SHOWN = 10
+
+
+def document(report: PlanReport) -> Document:
+    """The whole design."""
+    title = msg("{model} on {count} x {gpu}", model=report.model.id, count=report.gpu.count, gpu=report.gpu.key)
+    return Document(title=title, blocks=tuple(_blocks(report)))
+
+
+def _blocks(report: PlanReport) -> Iterator[Block]:
+    if report.chosen is None:
+        yield Paragraph(msg("No layout on these GPUs serves this."), "bad")
+        if report.ways_out:
+            yield Bullets(report.ways_out)
+    yield from _shape(report.steps["shape"])
+    if report.steps["memory"] is not None:
+        yield from _memory(report.steps["memory"])
+    yield Heading(msg("3-4 Hardware and software"))
+    for check in report.steps["hardware"]:
+        text, style = check_view.VERDICTS[check.verdict]
+        yield Paragraph(msg("{engine} {version}: {text}", engine=check.engine, version=check.version, text=text), style)
+        if check.verdict != "best":
+            yield Bullets(tuple(r.text for r in check.reasons[:3]), sources=tuple(r.source for r in check.reasons[:3]))
+    yield from _design(report)
+    for chosen in (report.chosen, *report.alternatives):
+        if chosen is not None:
+            yield from _launch(chosen, first=chosen is report.chosen)
+
+
+def _shape(shape: InspectReport) -> Iterator[Block]:
+    yield Heading(msg("1 Shape"))
+    yield Pairs(
+        (
+            (msg("family"), FAMILIES[shape.family]),
+            (msg("layers"), ", ".join(f"{a.layers} x {a.kind}" for a in shape.attention)),
+            (msg("parameters"), msg("{total:n} in all, {active:n} active a token", total=shape.parameters.total, active=shape.parameters.active)),
+            (msg("checkpoint"), msg("{format}, {bytes:gib}", format=shape.checkpoint.format, bytes=shape.checkpoint.bytes)),
+        )
+    )
+    if shape.unknown:
+        yield Paragraph(msg("not understood: {fields}", fields=", ".join(u.path for u in shape.unknown[:6])), "warn")
+
+
+def _memory(memory: SizeResult) -> Iterator[Block]:
+    yield Heading(msg("2 Memory of the chosen layout"))
+    yield Pairs(
+        (
+            (msg("one GPU"), _split(memory)),
+            (msg("KV cache"), msg("{dtype}, {n:n} bytes a token on one GPU", dtype=memory.kv.dtype, n=memory.kv.bytes_per_token_per_gpu)),
+            (
+                msg("holds"),
+                msg("{users:.1f} of the longest requests at once ({tokens:n} tokens)", users=memory.capacity.max_concurrency, tokens=memory.capacity.tokens),
+            ),
+        )
+    )
+    yield Derivations(memory.derivation)
+
+
+def _split(memory: SizeResult) -> Msg:
+    split = memory.memory
+    return msg(
+        "weights {weights:gib} + overhead {overhead:gib} + KV pool {pool:gib}",
+        weights=split.weights_bytes,
+        overhead=split.overhead_bytes,
+        pool=split.kv_pool_bytes,
+    )
+
+
+def _design(report: PlanReport) -> Iterator[Block]:
+    yield Heading(msg("5 Design"))
+    columns = (msg("layout"), msg("engine"), msg("TTFT"), msg("TPOT"), msg("tokens/s"), msg("users"), msg("why not"))
+    fitting = [c for c in report.candidates if c.fits]
+    yield Table(columns, tuple(_row(c) for c in fitting[:SHOWN]), right=(2, 3, 4, 5), wide=(6,))
+    if len(fitting) > SHOWN:
+        yield Paragraph(msg("{n} more layouts fit; --json lists them all", n=len(fitting) - SHOWN), "dim")
+    if fitting and fitting[0].estimate is not None:
+        yield from _trust(fitting[0].estimate)
+    misfits = [c for c in report.candidates if not c.fits]
+    fallen = [*((name, reason.text) for name, reason in report.rejected), *((_name(c), c.lost_because.text) for c in misfits if c.lost_because)]
+    if fallen:
+        yield Table((msg("not possible"), msg("because")), tuple(fallen[:SHOWN]), wide=(1,))
+    if report.flips:
+        yield Bullets(tuple(msg("from {n:n} requests at once: {to} instead of {origin}", n=f.at_concurrency, to=f.to, origin=f.origin) for f in report.flips))
+
+
+def _name(candidate: PlanCandidate) -> str:
+    drafted = f" + MTP {candidate.speculative_tokens}" if candidate.speculative_tokens else ""
+    return parallel_words(candidate.parallel) + drafted
+
+
+def _row(candidate: PlanCandidate) -> tuple[Cell, ...]:
+    estimate = candidate.estimate
+    if estimate is None:
+        return (_name(candidate), candidate.engine.name, "", "", "", "", "")
+    return (
+        _name(candidate),
+        candidate.engine.name,
+        units.seconds(estimate.ttft_median_s),
+        units.seconds(estimate.tpot_s),
+        f"{estimate.output_tokens_per_s:,.0f}",
+        f"{estimate.max_concurrency:,.0f}",
+        candidate.lost_because.text if candidate.lost_because else msg("chosen"),
+    )
+
+
+def _trust(estimate: Estimate) -> Iterator[Block]:
+    if "tpot_s" in estimate.range:
+        low, high = estimate.range["tpot_s"]
+        yield Paragraph(msg("80 % of measured servers lie within: TPOT {low:s} to {high:s}", low=low, high=high), "dim")
+    if estimate.dominated_by is not None:
+        yield Paragraph(msg("what matters most: {why}", why=estimate.dominated_by), "dim")
+
+
+def _launch(chosen: Chosen, *, first: bool) -> Iterator[Block]:
+    engine = f"{chosen.engine.name} {chosen.engine.version}"
+    yield Heading(msg("6 Launch: {engine}", engine=engine) if first else msg("The same on {engine}", engine=engine))
+    yield Code(chosen.command)
+    yield Table((msg("flag"), msg("why")), tuple((f.flag if f.value is None else f"{f.flag} {f.value}", f.why) for f in chosen.flags), wide=(1,))
+    if first:
+        yield Table((msg("left to the engine"), msg("why")), tuple((left.flag, left.why) for left in chosen.left_to_engine), wide=(1,))
+        yield Code(chosen.first_launch_command, title=msg("first launch: the smallest that proves model, kernels and parsers"))
