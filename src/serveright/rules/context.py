@@ -26,6 +26,8 @@ from serveright.types.text import Msg
 from serveright.types.traffic import Traffic
 from serveright.types.weights import WeightNeed
 
+_NOT_REBUILT = ("layout_unknown", "unknown_layer")
+
 
 class Hit(Struct, frozen=True, kw_only=True):
     """One thing a rule found; the runner stamps code, name and the rule's own severity, effect and confidence where these are None."""
@@ -248,8 +250,11 @@ class Context(Given, frozen=True, dict=True):
 
     @property
     def sized(self) -> Sized | None:
-        """What the engine makes of the command as it stands."""
-        return self.facts.sized
+        """What the engine makes of the command as it stands; None where the layout of a layer is not known to us."""
+        sized = self.facts.sized
+        if sized is None or any(refusal.code in _NOT_REBUILT for refusal in sized.resolved.refusals):
+            return None
+        return sized
 
     def what_if(self, **changes: Any) -> Sized | None:
         """What it would make of other settings (fields of `Settings`); None where sizing is not possible."""

@@ -20,6 +20,7 @@ The file of the release named in the finding
 """
 
 from collections.abc import Iterator
+from typing import Any, cast
 
 from serveright.rules.context import Context, Hit
 from serveright.types.text import msg
@@ -31,7 +32,11 @@ EFFECT = "crash"
 CONFIDENCE = "likely"
 SINCE = "0.1"
 EXAMPLES = ()
-_ELSEWHERE = ("weights", "no_memory", "context", "kv_pool", "states", "fit")
+_ELSEWHERE = ("heads_not_divisible", "request_does_not_fit", "no_cache_memory", "no-kv-memory", "no-state-memory", "no-state-slots")
+"""Refusals that a finer rule explains with figures."""
+_OURS = ("pages_unequal", "no_common_block")
+"""Refusals that follow from our own reconstruction of the layout, not from one condition of the engine."""
+_PREDICTION_KEYS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules", "mtp_num_layers", "n_predict")
 
 
 def check(context: Context) -> Iterator[Hit]:
@@ -40,10 +45,22 @@ def check(context: Context) -> Iterator[Hit]:
     if sized is None:
         return
     for refusal in sized.resolved.refusals:
-        if any(word in refusal.code for word in _ELSEWHERE):
+        silent = refusal.code == "no_prediction_layer" and not says_none(context)
+        if refusal.code in _ELSEWHERE or not refusal.text or silent:
             continue
         yield Hit(
             message=msg("{engine} {version} refuses: {text}", engine=context.command.engine, version=context.version, text=refusal.text),
             why=refusal.why,
+            severity="warning" if refusal.code in _OURS else None,
+            confidence="possible" if refusal.code in _OURS else None,
             sources=(refusal.source,) if refusal.source else (),
         )
+
+
+def says_none(context: Context) -> bool:
+    """Whether the config itself counts zero prediction layers; a silent one leaves it to the engine's class."""
+    files = context.facts.files
+    if files is None:
+        return False
+    nests = (files.config, files.config.get("text_config"), files.config.get("language_config"))
+    return any(cast("dict[str, Any]", nest).get(key) == 0 for nest in nests if isinstance(nest, dict) for key in _PREDICTION_KEYS)

@@ -42,7 +42,7 @@ EXAMPLES = (
 def check(context: Context) -> Iterator[Hit]:
     """Names against the version's registry."""
     choice = context.facts.parsers
-    plugin = context.has("--tool-parser-plugin", "--reasoning-parser-plugin")
+    plugin = any("parser-plugin" in flag.written.replace("_", "-") for flag in context.command.flags)
     for flag, kind, registered, right in (
         ("--tool-call-parser", "tool_parser", context.table.tool_parsers, choice.tool if choice else None),
         ("--reasoning-parser", "reasoning_parser", context.table.reasoning_parsers, choice.reasoning if choice else None),

@@ -22,6 +22,7 @@ vLLM config/speculative.py; github.com/vllm-project/vllm-ascend/issues/9290; git
 from collections.abc import Iterator
 
 from serveright.rules.context import Context, Hit
+from serveright.rules.eng01_engine_refuses import says_none
 from serveright.rules.helpers import defect_hits
 from serveright.rules.registry import bad, good
 from serveright.types.text import msg
@@ -51,7 +52,7 @@ def check(context: Context) -> Iterator[Hit]:
     flag = "--speculative-config" if context.vllm else "--speculative-num-draft-tokens"
     if not own or draft:
         return
-    if shape.mtp_layers == 0 and method.lower().endswith("mtp") and not shape.unknown:
+    if shape.mtp_layers == 0 and method.lower().endswith("mtp") and says_none(context):
         yield Hit(
             message=msg("this checkpoint has no prediction layers to draft with"),
             why=msg("the config names none; the start fails"),
