@@ -99,7 +99,7 @@ def _files(model: str, folder: Path) -> ModelFiles:
         return ModelFiles(id=model, origin="sglang_logs.toml", config=WORDS["inline"][model])
     name = WORDS["configs"][model]
     beside = folder / f"{name}_hf_quant_config.json"
-    quant = json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else {}
+    quant: dict[str, Any] = json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else {}
     return ModelFiles(id=model, origin=name, config=json.loads((folder / f"{name}.json").read_text(encoding="utf-8")), hf_quant_config=quant)
 
 

@@ -24,7 +24,7 @@ REST_GIB = 40.0
 def read(folder: Path, model: str) -> tuple[ModelShape, Checkpoint]:
     """A config of the shared material with its hf_quant_config.json where there is one."""
     beside = folder / f"{model}_hf_quant_config.json"
-    quant = json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else {}
+    quant: dict[str, Any] = json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else {}
     files = ModelFiles(id=model, origin=model, config=json.loads((folder / f"{model}.json").read_text(encoding="utf-8")), hf_quant_config=quant)
     return read_model(files), read_checkpoint(files)
 

@@ -147,8 +147,16 @@ def _pages(args: Args) -> Args:
     return args
 
 
+def _fa3(args: Args, at: Situation) -> Args:
+    used, device = (args.attention, args.prefill, args.decode), at.device
+    if "fa3" not in used or device.sm is None or device.major == 9 or (device.major == 8 and not at.seen.mla):
+        return args
+    text = "FlashAttention v3 Backend requires SM>=80 and SM<=90. Please use `--attention-backend flashinfer`."
+    return refuse(args, "fa3-gpu", text, msg("its kernels are built for sm_80 to sm_90"), "layers/attention/attention_registry.py:243")
+
+
 def _capable(args: Args, at: Situation) -> Args:
-    device = at.device
+    args, device = _fa3(args, at), at.device
     prefill, decode = args.backends
     if "trtllm_mla" in (args.attention, args.decode):
         if not device.at("blackwell"):

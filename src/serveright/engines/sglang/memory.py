@@ -72,7 +72,7 @@ def memory_defaults(args: Args, at: Situation) -> Args:
         "static memory share {share} from {mib:n} MiB: {reserved:n} MiB are kept for activations and graphs",
         share=share,
         mib=mib,
-        reserved=reserved_mib(args, at),
+        reserved=round(mib * (1 - share)),
     )
     return replace(args, mem_fraction=share, choices=(*args.choices, why))
 
