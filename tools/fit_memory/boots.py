@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from serveright.catalog.gpus import load_gpu
 from serveright.engines.vllm import settings_from_flags
@@ -124,8 +125,6 @@ def _gpu(row: dict[str, Any]) -> Gpu:
 
 
 def _with_memory(gpu: Gpu, memory: int) -> Gpu:
-    from msgspec.structs import replace
-
     return replace(gpu, memory_bytes=memory)
 
 
@@ -147,10 +146,8 @@ def _unknown(name: str) -> Gpu:
 
 
 def _settings(row: dict[str, Any], flags: str, shape: ModelShape) -> Settings:
-    from msgspec.structs import replace
-
     given = settings_from_flags(_flags(flags))
-    spec = row.get("spec_config") or {}
+    spec: dict[str, Any] = row.get("spec_config") or {}
     length = row.get("max_model_len")
     ep = row.get("ep") or 1
     return replace(

@@ -4,7 +4,7 @@ Limits that a class declares come as data (`BackendRule`); those that join sever
 and `v1/attention/backend.py`; reasons are the engine's own words in its own order.
 """
 
-from math import gcd, lcm
+from math import lcm
 
 from msgspec import Struct
 
@@ -142,8 +142,3 @@ def largest_block_within(blocks: Blocks, row_bytes: int, budget: int, fallback: 
         return fallback
     fitting = [c for c in candidates if c * row_bytes <= budget]
     return max(fitting) if fitting else min(candidates)
-
-
-def common_kernel(blocks: Blocks, block: int) -> int:
-    """Tokens of the kernel block a manager block splits into where only exact sizes exist."""
-    return gcd(max(blocks.exact), block)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from serveright.engines.vllm import deepseek_v4, minimax
-from serveright.engines.vllm.backends import Blocks, Choice, choose, kernel_blocks, largest_block_within, refusals
+from serveright.engines.vllm.backends import Blocks, Choice, Rejected, choose, kernel_blocks, largest_block_within, refusals
 from serveright.engines.vllm.combinations import Ask, flash_version
 from serveright.engines.vllm.site import Owned, Site, ask_attention, ask_latent, latent_width
 from serveright.engines.vllm.specs import LayerSpec, Spec
@@ -57,8 +57,6 @@ def select(site: Site, ask: Ask) -> Choice:
 
 def choose_forced(rule: BackendRule, reasons: tuple[str, ...]) -> Choice:
     """The user's backend, or nothing with its reasons."""
-    from serveright.engines.vllm.backends import Rejected
-
     return Choice(None, (Rejected(rule.name, reasons),)) if reasons else Choice(rule, ())
 
 

@@ -20,7 +20,6 @@ from serveright.engines.vllm.site import (
     Site,
     ask_attention,
     ask_latent,
-    attentions,
     hook_flash,
     latents,
     mixers,
@@ -30,24 +29,11 @@ from serveright.engines.vllm.site import (
 )
 from serveright.engines.vllm.specs import Demand, Group, LayerSpec
 from serveright.engines.vllm.states import State, state_of
-from serveright.engines.vllm.words import engine_word
+from serveright.engines.vllm.words import MTP_METHODS, engine_word
 from serveright.types.engine import Refusal, Settings
 from serveright.types.hardware import Gpu
-from serveright.types.model import Checkpoint, Latent, Layer, ModelShape, Recurrent
+from serveright.types.model import Attention, Checkpoint, Latent, Layer, ModelShape, Recurrent
 from serveright.types.vllm import VllmBehaviour
-
-MTP_METHODS = (
-    "mtp",
-    "deepseek_mtp",
-    "qwen3_next_mtp",
-    "qwen3_5_mtp",
-    "glm4_moe_mtp",
-    "mimo_mtp",
-    "ernie_mtp",
-    "longcat_flash_mtp",
-    "nemotron_h_mtp",
-    "step3p5_mtp",
-)
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -205,8 +191,6 @@ def _settle_one(site: Site, m: object, gpu: Gpu) -> tuple[Site, Refusal | None]:
         if picked.rule is None:
             return site, refusals.no_backend(site, ask, picked.rejected)
         return replace(site, cache_dtype=sparse_word(picked.rule.name, site.cache_dtype)), refusals.kernel(picked.rule.name, site, ask, gpu)
-    from serveright.types.model import Attention
-
     if isinstance(m, Attention):
         if m.indexer and own == "minimax_m3":
             return site, None
@@ -257,7 +241,9 @@ def page_layout(backends: tuple[Reader, ...], layers: tuple[LayerSpec, ...]) -> 
     return candidates[0] if candidates else orders[0]
 
 
-def _groups(shape: ModelShape, layers: tuple[LayerSpec, ...], settings: Settings, order: str, found: list[Refusal]) -> tuple[tuple[Group, ...], tuple[Group, ...], int]:
+def _groups(
+    shape: ModelShape, layers: tuple[LayerSpec, ...], settings: Settings, order: str, found: list[Refusal]
+) -> tuple[tuple[Group, ...], tuple[Group, ...], int]:
     outermost = order.startswith("B")
     full = settings.extra.get("disable-hybrid-kv-cache-manager", "") not in ("", "false")
     try:
@@ -267,9 +253,6 @@ def _groups(shape: ModelShape, layers: tuple[LayerSpec, ...], settings: Settings
         return (), (), 0
     stages = split_stages(whole, len(shape.layers), settings.parallel.pp)
     priced = [(g, pool_block_bytes(g, block_outermost=outermost)) for g in stages]
-    return whole, *max(priced, key=lambda x: x[1], default=((), 0))
-
-
-def window_models(shape: ModelShape) -> bool:
-    """Some layer sees only a window or chunk."""
-    return any(m.kind in ("sliding", "chunked") for m in attentions(shape)) or any(m.window_tokens for m in latents(shape))
+    nothing: tuple[tuple[Group, ...], int] = ((), 0)
+    groups, block = max(priced, key=lambda x: x[1], default=nothing)
+    return whole, groups, block

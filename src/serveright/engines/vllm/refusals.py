@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from serveright.engines.vllm import deepseek_v4
 from serveright.engines.vllm.backends import Rejected
 from serveright.engines.vllm.combinations import Ask, Device, flash_takes_fp8
 from serveright.engines.vllm.site import Site, attentions, latents, mixers
-from serveright.engines.vllm.words import engine_word, quantised
+from serveright.engines.vllm.words import MTP_METHODS, engine_word, quantised
 from serveright.types.engine import Refusal, Settings
 from serveright.types.hardware import Gpu
 from serveright.types.model import ModelShape, UnknownMixer
@@ -112,8 +114,6 @@ def _cache_dtype(shape: ModelShape, behaviour: VllmBehaviour, settings: Settings
 
 
 def _speculation(shape: ModelShape, settings: Settings) -> Iterator[Refusal]:
-    from serveright.engines.vllm.plan import MTP_METHODS
-
     tokens = settings.speculative_tokens
     if settings.speculative_method not in MTP_METHODS or tokens < 1:
         return
@@ -198,8 +198,6 @@ def kernel(backend: str, site: Site, ask: Ask, gpu: Gpu) -> Refusal | None:
 
 
 def _square(ask: Ask) -> Ask:
-    from msgspec.structs import replace
-
     return replace(ask, head_size_v=ask.head_size)
 
 

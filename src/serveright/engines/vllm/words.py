@@ -4,6 +4,20 @@ _BYTES = {"float32": 4, "float": 4, "float16": 2, "half": 2, "bfloat16": 2, "fp8
 _PLAIN = {"float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float32": "fp32", "float": "fp32", "fp8": "fp8_e4m3"}
 _ENGINE = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32", "half": "float16"}
 
+MTP_METHODS = (
+    "mtp",
+    "deepseek_mtp",
+    "qwen3_next_mtp",
+    "qwen3_5_mtp",
+    "glm4_moe_mtp",
+    "mimo_mtp",
+    "ernie_mtp",
+    "longcat_flash_mtp",
+    "nemotron_h_mtp",
+    "step3p5_mtp",
+)
+"""Speculation with the model's own prediction layers, under the names of any version."""
+
 
 def engine_word(word: str) -> str:
     """`bf16` -> `bfloat16`; vLLM's own words stay."""
