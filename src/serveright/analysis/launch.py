@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from serveright.analysis.alignment import alignment
 from serveright.types.design import FlagChoice, Launch, LeftToEngine
 from serveright.types.engine import Settings, Sized
 from serveright.types.engine_table import EngineName, EngineTable
@@ -258,7 +259,8 @@ def _prefix_reason(subject: Subject) -> Msg:
     if not resolved.prefix_caching:
         return msg("it is off by default for this model in this version")
     if recurrent:
-        return msg("on by default; states are kept only every {n:n} tokens, so only longer shared prefixes can hit", n=resolved.block_tokens)
+        step = alignment(subject.shape, subject.sized).shortest_prefix_tokens
+        return msg("on by default; states are kept only every {n:n} tokens, so only longer shared prefixes can hit", n=step)
     windowed = any(isinstance(m, Attention) and (m.window_tokens or m.chunk_tokens) for layer in subject.shape.layers for m in layer.mixers)
     if windowed:
         return msg("on by default; windowed layers keep only what their window needs")

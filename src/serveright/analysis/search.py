@@ -25,6 +25,8 @@ Size = Callable[[EngineName, Settings], Sized]
 FLIP_STEPS = tuple(2**power for power in range(11))
 CLEAR_WIN = 1.02
 """A layout must beat the ruling one by this much before the choice is said to flip."""
+NEAR = 0.93
+"""Two estimates of one model on one GPU that lie nearer than this cannot be told apart (layouts left out of the fit: 8 % median error)."""
 SECONDS_PER_HOUR = 3600
 
 
@@ -211,6 +213,11 @@ def _lost(candidate: Candidate, mine: Estimate, best: Estimate, question: Questi
     if objective == "latency":
         return Reason(
             code="slower", text=msg("{mine:s} per token against {best:s}; more goes into {why}", mine=mine.tpot_s, best=best.tpot_s, why=_worse(mine, best))
+        )
+    if mine.output_tokens_per_s > NEAR * best.output_tokens_per_s:
+        return Reason(
+            code="nearly-equal",
+            text=msg("{share:pct} of the winner's output: within the error of the estimate", share=mine.output_tokens_per_s / best.output_tokens_per_s),
         )
     return Reason(
         code="costs-more",

@@ -1,5 +1,7 @@
 """From a name to the nouns: files -> shape, checkpoint, weights, family. The one place where facts are loaded and handed in."""
 
+import os
+
 from msgspec import Struct
 
 from serveright.analysis.weights import weight_need
@@ -26,6 +28,13 @@ class Model(Struct, frozen=True, kw_only=True):
     def name(self) -> ModelName:
         """How reports name it."""
         return ModelName(id=self.files.id, architecture=self.shape.architecture, model_type=self.shape.model_type, origin=self.files.origin)
+
+
+def served_name(files: ModelFiles) -> str:
+    """What to write into a command: the id, the folder of a config.json, or MODEL where the config came from stdin."""
+    if files.id == "-":
+        return "MODEL"
+    return os.path.dirname(files.id) or "." if files.id.endswith(".json") else files.id
 
 
 def load_model(model: str | ModelFiles, revision: str | None = None) -> Model:

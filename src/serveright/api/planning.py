@@ -19,7 +19,7 @@ from serveright.analysis.speculation import Speculation
 from serveright.analysis.work import model_work
 from serveright.api import checking, inspection
 from serveright.api.engines import Engine, load_engines
-from serveright.api.loading import Model, load_model
+from serveright.api.loading import Model, load_model, served_name
 from serveright.api.sizing import result, size_on
 from serveright.api.ways_out import ways_out
 from serveright.catalog.calibration import load_performance
@@ -35,6 +35,8 @@ from serveright.types.source import ModelFiles
 from serveright.types.text import Msg
 from serveright.types.traffic import Traffic
 
+USUAL_CONTEXT = 32768
+"""Longest request where nobody said one: long enough for most work, short enough to leave room for many."""
 SPECULATIVE_TOKENS = 1
 """Tokens drafted where speculation is priced: one is what every prediction layer can do."""
 
@@ -67,10 +69,10 @@ def plan(
 
 
 def with_context(traffic: Traffic, model: Model) -> Traffic:
-    """The longest request: as asked, else what p95 prompt and answer need, within what the model can."""
+    """The longest request: as asked, else `USUAL_CONTEXT` or what p95 prompt and answer need, within what the model can."""
     if traffic.context_tokens is not None:
         return traffic
-    need = traffic.input_tokens[1] + traffic.output_tokens[1]
+    need = max(USUAL_CONTEXT, traffic.input_tokens[1] + traffic.output_tokens[1])
     return msgspec.structs.replace(traffic, context_tokens=min(need, model.shape.max_context_tokens or need))
 
 
@@ -92,7 +94,7 @@ def find(
         Option(
             engine=engine.name,
             version=engine.version,
-            checkpoint=model.files.id,
+            checkpoint=served_name(model.files),
             work=work,
             cuts=lambda tp, ep: divisibility(model.shape, model.checkpoint, tp, ep),
             size=lambda name, wished: size_on(by_name[name], model, fleet, wished, context),
@@ -183,7 +185,7 @@ def launch_of(engine: Engine, model: Model, traffic: Traffic, candidate: Candida
             traffic=traffic,
             words=checking.words(engine, model),
             model=candidate.checkpoint,
-            engine_flags=engine.flags(msgspec.structs.replace(candidate.settings, context_tokens=None)),
+            engine_flags=engine.flags(msgspec.structs.replace(candidate.settings, context_tokens=None, language_only=False)),
         )
     )
 

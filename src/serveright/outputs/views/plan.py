@@ -83,7 +83,10 @@ def _design(report: PlanReport) -> Iterator[Block]:
     yield Heading(msg("5 Design"))
     columns = (msg("layout"), msg("engine"), msg("TTFT"), msg("TPOT"), msg("tokens/s"), msg("users"), msg("why not"))
     fitting = [c for c in report.candidates if c.fits]
-    yield Table(columns, tuple(_row(c) for c in fitting[:SHOWN]), right=(2, 3, 4, 5), wide=(6,))
+    if fitting:
+        yield Table(columns, tuple(_row(c) for c in fitting[:SHOWN]), right=(2, 3, 4, 5), wide=(6,))
+    else:
+        yield Paragraph(msg("no layout is left to compare"), "warn")
     if len(fitting) > SHOWN:
         yield Paragraph(msg("{n} more layouts fit; --json lists them all", n=len(fitting) - SHOWN), "dim")
     if fitting and fitting[0].estimate is not None:
