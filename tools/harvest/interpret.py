@@ -301,8 +301,7 @@ class Interpreter:
             base = self.value(node.func.value, scope)
             if isinstance(base, Recorder):
                 return getattr(base, node.func.attr)(*arguments, **keywords)
-            kind: type[Any] = type(base)
-            if node.func.attr in METHODS.get(kind, ()):
+            if node.func.attr in METHODS.get(type(base).__name__, ()):
                 return getattr(base, node.func.attr)(*arguments, **keywords)
             return UNREAD
         if arguments and isinstance(arguments[0], ClassRef):

@@ -33,13 +33,13 @@ COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 BUILTINS: dict[str, Any] = {
     f.__name__: f for f in (int, str, float, bool, dict, list, tuple, set, frozenset, sorted, len, min, max, sum, abs, round, any, all)
 }  # fmt: skip
-METHODS: dict[type, frozenset[str]] = {
-    str: frozenset(("lower", "upper", "replace", "strip", "lstrip", "rstrip", "split", "join", "startswith", "endswith", "removeprefix", "removesuffix")),
-    list: frozenset(("append", "extend", "insert", "remove", "copy", "index", "count")),
-    dict: frozenset(("get", "keys", "values", "items", "pop", "update", "setdefault", "copy")),
-    tuple: frozenset(("index", "count")),
-    set: frozenset(("add", "update", "union", "copy", "discard")),
-    frozenset: frozenset(("union", "copy")),
+METHODS: dict[str, frozenset[str]] = {
+    "str": frozenset(("lower", "upper", "replace", "strip", "lstrip", "rstrip", "split", "join", "startswith", "endswith", "removeprefix", "removesuffix")),
+    "list": frozenset(("append", "extend", "insert", "remove", "copy", "index", "count")),
+    "dict": frozenset(("get", "keys", "values", "items", "pop", "update", "setdefault", "copy")),
+    "tuple": frozenset(("index", "count")),
+    "set": frozenset(("add", "update", "union", "copy", "discard")),
+    "frozenset": frozenset(("union", "copy")),
 }
 
 

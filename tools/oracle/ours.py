@@ -50,7 +50,9 @@ def asked(engine: str, job: dict[str, Any]) -> Settings:
     more = {known[name]: value for name, value in job["flags"].items()}
     kv_dtype = None if engine == "sglang" and job["kv"] == "auto" else job["kv"]
     draft = {"speculative_method": "mtp", "speculative_tokens": job["mtp"]} if job["mtp"] else {}
-    return Settings(parallel=Parallel(tp=job["tp"]), context_tokens=max(job["lengths"]), kv_dtype=kv_dtype, **draft, **more)
+    # vLLM is told the longest request as its context; SGLang keeps the model's own, which its request limit hangs on.
+    context = max(job["lengths"]) if engine == "vllm" else None
+    return Settings(parallel=Parallel(tp=job["tp"]), context_tokens=context, kv_dtype=kv_dtype, **draft, **more)
 
 
 def _vllm(version: str, job: dict[str, Any], gpu: Gpu, files: ModelFiles, settings: Settings) -> dict[str, Any]:
