@@ -85,8 +85,11 @@ def gate_reasons(
     """Verdicts of the gates that concern this model, worst first; a layer kind without any gate counts as unknown."""
     wanted = needs(shape, checkpoint)
     known = tuple(gates)
-    answers = [gate_reason(gate, engine, version, gpu, wanted) for gate in known if wanted.intersection(gate.needs)]
+    answers: list[tuple[VerdictName, Reason, Msg | None]] = [
+        gate_reason(gate, engine, version, gpu, wanted) for gate in known if wanted.intersection(gate.needs)
+    ]
     covered = {need for gate in known for need in gate.needs}
     bare = sorted(n for n in wanted - covered if n.startswith(("mixer:", "format:")) and n not in ("format:16bit", "format:32bit"))
-    answers += [("unknown", Reason(code="gate-none", text=msg("no gate is known for {need}", need=need.split(":")[1])), None) for need in bare]
+    unsure: VerdictName = "unknown"
+    answers += [(unsure, Reason(code="gate-none", text=msg("no gate is known for {need}", need=need.split(":")[1])), None) for need in bare]
     return sorted(answers, key=lambda answer: -ORDER.index(answer[0]))
