@@ -23,7 +23,9 @@ def _sizes(errors: list[float | None]) -> list[float]:
 def test_cache_memory_and_concurrency_of_the_engines_own_builds(found: list[Guess]) -> None:
     own = [g for g in found if g.boot.confidence == "high" and not g.boot.fork and not g.boot.draft]
     memory, requests = _sizes([g.available_error for g in own]), _sizes([g.concurrency_error for g in own])
-    print(f"vLLM start-ups, model left out: cache memory median {median(memory):.1%} of {len(memory)}, concurrency median {median(requests):.1%} of {len(requests)}")
+    print(
+        f"vLLM start-ups, model left out: cache memory median {median(memory):.1%} of {len(memory)}, concurrency median {median(requests):.1%} of {len(requests)}"
+    )
     assert len(memory) >= 16
     assert median(memory) <= 0.03
     assert memory[int(0.9 * len(memory))] <= 0.10

@@ -15,7 +15,12 @@ def test_messages_become_prose_and_infinity_null() -> None:
 
 
 def test_keys_that_do_not_apply_are_left_out() -> None:
-    assert json.plain(AttentionEntry(kind="full", layers=2, cache_layers=2, kv_heads=4), "en") == {"kind": "full", "layers": 2, "cache_layers": 2, "kv_heads": 4}
+    assert json.plain(AttentionEntry(kind="full", layers=2, cache_layers=2, kv_heads=4), "en") == {
+        "kind": "full",
+        "layers": 2,
+        "cache_layers": 2,
+        "kv_heads": 4,
+    }
 
 
 def test_the_schema_calls_messages_strings() -> None:

@@ -1,0 +1,110 @@
+"""The command as a user meets it: exit codes, streams, languages, and what it must not import."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+RUN = [sys.executable, "-c", "from serveright.cli.main import main; main()"]
+HEAVY = ("numpy", "rich", "asyncio", "starlette", "mcp", "openai", "huggingface_hub", "scipy", "importlib.metadata", "prometheus_client", "tree_sitter", "yaml")
+
+
+def run(*words: str, stdin: str = "", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    base = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT / "src")}
+    return subprocess.run([*RUN, *words], input=stdin, capture_output=True, text=True, check=False, env={**base, **(env or {})}, cwd=ROOT)
+
+
+@pytest.mark.parametrize(
+    "words", [("--help",), ("--version",), ("inspect", "Qwen/Qwen3.6-27B"), ("size", "Qwen/Qwen3.6-27B", "--gpu", "2xh200"), ("plan", "--help")]
+)
+def test_nothing_heavy_is_imported(words: tuple[str, ...]) -> None:
+    code = f"import sys; sys.argv = ['serveright', *{words!r}]\nfrom serveright.cli.main import main\ntry: main()\nexcept SystemExit: pass\nsys.stderr.write('\\n'.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+    loaded = set(done.stderr.split("\n"))
+    assert not [name for name in HEAVY if name in loaded]
+
+
+def test_json_goes_to_stdout_alone_and_carries_its_schema() -> None:
+    done = run("inspect", "Qwen/Qwen3.6-27B", "--json")
+    assert done.stderr == ""
+    report = json.loads(done.stdout)
+    assert report["schema"] == "serveright.inspect/1"
+    assert report["family"] == "hybrid"
+    assert report["parameters"]["total"] == 27_781_427_952
+    kinds = {entry["kind"]: entry for entry in report["attention"]}
+    assert kinds["gated_deltanet"]["layers"] == 48
+    assert (kinds["full"]["layers"], kinds["full"]["query_heads"], kinds["full"]["kv_heads"], kinds["full"]["head_dim"]) == (16, 24, 4, 256)
+    assert report["mtp_layers"] == 1
+    assert {"image", "video"} <= set(report["modalities"])
+
+
+def test_stdin_and_renamed_files_give_the_same_answer(tmp_path: Path) -> None:
+    config = json.dumps(json.loads((ROOT / "tests/data/qwen3_8b.json").read_text()))
+    (tmp_path / "config.json").write_text(config)
+    from_stdin = json.loads(run("inspect", "-", "--json", stdin=config).stdout)
+    from_folder = json.loads(run("inspect", str(tmp_path), "--json").stdout)
+    for report in (from_stdin, from_folder):
+        assert report["parameters"]["total"] == 8_190_735_360
+        assert report["family"] == "gqa"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("inspect", "no/such-model"), "no/such-model"),
+        (("size", "Qwen/Qwen3.6-27B", "--gpu", "h20x"), "Did you mean"),
+        (("size", "Qwen/Qwen3.6-27B", "--gpu", "2xh200", "--tp", "8"), "--tp"),
+        (("plan", "Qwen/Qwen3.6-27B", "--gpu", "h200", "--rate", "2", "--concurrency", "3"), "--rate"),
+        (("size", "Qwen/Qwen3.6-27B", "--gpu", "h200", "--engine", "vlm"), "vlm"),
+        (("plann",), "plan"),
+        (("inspect", "Qwen/Qwen3.6-27B", "--json", "--format", "text"), "--json"),
+        (("facts", "gpus"), "gpu"),
+    ],
+)
+def test_a_mistake_gets_one_message_with_the_way_out_and_exit_2(words: tuple[str, ...], says: str) -> None:
+    done = run(*words)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"architectures": ["LlamaForCausalLM"], "hidden',
+        "[]",
+        "",
+        "\x00\x01",
+        '{"architectures": "x"}',
+        '{"architectures": ["T5ForConditionalGeneration"]}',
+        "{}",
+    ],
+)
+def test_an_unreadable_config_gets_one_message(text: str) -> None:
+    done = run("inspect", "-", stdin=text)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().split("\n")) <= 2
+
+
+def test_what_does_not_fit_exits_1_and_says_how_it_could() -> None:
+    done = run("size", "Qwen/Qwen3-32B", "--gpu", "rtx4090", "--context", "32768")
+    assert done.returncode == 1
+    assert "Ways out" in done.stdout
+    assert run("size", "Qwen/Qwen3-32B", "--gpu", "rtx4090", "--context", "32768", "--exit-zero").returncode == 0
+
+
+def test_korean_by_flag_and_by_locale() -> None:
+    assert "어떤 모델인가" in run("inspect", "Qwen/Qwen3-8B", "--lang", "ko").stdout
+    assert "어떤 모델인가" in run("inspect", "Qwen/Qwen3-8B", env={"LANG": "ko_KR.UTF-8"}).stdout
+
+
+def test_no_color_in_pipes_unless_forced() -> None:
+    assert "\x1b" not in run("inspect", "Qwen/Qwen3-8B").stdout
+    assert "\x1b[1m" in run("inspect", "Qwen/Qwen3-8B", "--color", "always").stdout
+    assert "\x1b" not in run("inspect", "Qwen/Qwen3-8B", env={"NO_COLOR": "1", "FORCE_COLOR": "1"}).stdout
