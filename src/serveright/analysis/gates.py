@@ -19,7 +19,8 @@ ORDER: tuple[VerdictName, ...] = ("best", "degraded", "unknown", "blocked")
 
 def worst(verdicts: Iterable[VerdictName]) -> VerdictName:
     """The verdict of a whole from those of its parts; `best` when there are none."""
-    return max(verdicts, key=ORDER.index, default="best")
+    rank = max((ORDER.index(verdict) for verdict in verdicts), default=0)
+    return ORDER[rank]
 
 
 def format_need(number_format: NumberFormat) -> str:
