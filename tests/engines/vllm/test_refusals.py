@@ -1,6 +1,7 @@
 """vLLM's refusals on flags and shapes, each with the engine's own words, and silence where it would start."""
 
 import pytest
+from msgspec.structs import replace
 
 from serveright.catalog.behaviour import load_vllm_behaviour
 from serveright.engines.vllm import resolve
@@ -11,6 +12,7 @@ from tests.engines.vllm.oracle import gpu
 
 LLAMA = model(*[full(8, 32)] * 4)
 GPT = model(*[full(8, 64, 64, window=128), full(8, 64, 64)] * 2)
+INKLING = model(*[replace(full(8, 64), conv_rows=3, conv_channels=8 * 256 + 2 * 4096)] * 4, architecture="InklingForConditionalGeneration")
 DEEPSEEK = model(*[latent()] * 4, architecture="DeepseekV3ForCausalLM", mtp=(Layer(index=4, mixers=(latent(),)),))
 
 
@@ -26,6 +28,7 @@ def asked(shape: ModelShape, capability: str = "9.0", version: str = "0.33.0", *
         (LLAMA, {"parallel": Parallel(tp=8, dcp=2)}, "Decode context parallelism for GQA/MQA requires `--tensor-parallel-size` (8)"),
         (LLAMA, {"parallel": Parallel(tp=16, dcp=4)}, "`--decode-context-parallel-size` (4) exceeds the maximum supported value (2)"),
         (GPT, {"parallel": Parallel(tp=16, dcp=2)}, "DCP not support sliding window."),
+        (INKLING, {"parallel": Parallel(tp=16)}, "sconv SWA cache supports tp_size <= num_kv_heads (8), got 16"),
         (LLAMA, {"kv_dtype": "fp16"}, 'kv_cache_dtype="float16" is incompatible with dtype="bfloat16"'),
         (LLAMA, {"speculative_method": "mtp", "speculative_tokens": 1}, "ZeroDivisionError: integer modulo by zero"),
         (LLAMA, {"attention_backend": "FLASHMLA"}, "Selected backend AttentionBackendEnum.FLASHMLA is not valid for this configuration."),

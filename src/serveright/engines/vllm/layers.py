@@ -8,7 +8,7 @@ from math import ceil
 from msgspec import Struct
 from msgspec.structs import replace
 
-from serveright.engines.vllm import deepseek_v4, minimax
+from serveright.engines.vllm import deepseek_v4, inkling, minimax
 from serveright.engines.vllm.backends import Blocks, Choice, Rejected, choose, kernel_blocks, largest_block_within, refusals
 from serveright.engines.vllm.combinations import Ask, flash_version
 from serveright.engines.vllm.site import Owned, Site, ask_attention, ask_latent, latent_width
@@ -84,6 +84,10 @@ def _readers_of(site: Site, entry: Owned, states: dict[Recurrent, State]) -> lis
     if isinstance(m, Attention):
         if m.indexer and own == "minimax_m3":
             return [Reader(name=n, blocks=b, model_blocks=b) for n, b in minimax.readers(m)]
+        if own == "inkling":
+            flash, taken = inkling.reader(site, m)
+            conv = Reader(name=inkling.CONVOLUTIONS, blocks=Blocks(), model_blocks=Blocks(), state=True)
+            return [Reader(name=flash, blocks=taken, model_blocks=taken), conv]
         return _chosen(site, ask_attention(site, m))
     return []
 
@@ -135,6 +139,8 @@ def _specs_of(site: Site, entry: Owned, block: int, states: dict[Recurrent, Stat
     if isinstance(m, Attention):
         if m.indexer and own == "minimax_m3":
             return [minimax.index_spec(m.indexer, block), _attention_spec(site, m, block, Blocks((128,)))]
+        if own == "inkling":
+            return [inkling.convolution_spec(m, site.tp), _attention_spec(site, m, block, inkling.reader(site, m)[1])]
         ask = ask_attention(site, m)
         rule = select(site, ask).rule
         return [] if rule is None else [_attention_spec(site, m, block, kernel_blocks(rule, ask, site.device))]

@@ -48,6 +48,14 @@ def _heads(shape: ModelShape, settings: Settings) -> Iterator[Refusal]:
             why=msg("{heads} query heads cannot be dealt to {tp} GPUs", heads=heads, tp=tp),
             source="config/model.py verify_with_parallel_config",
         )
+    short = next((m.kv_heads for m in attentions(shape) if m.conv_rows and m.kv_heads < tp), 0)
+    if short:
+        yield Refusal(
+            code="heads_not_divisible",
+            text=f"sconv SWA cache supports tp_size <= num_kv_heads ({short}), got {tp}",
+            why=msg("short convolutions are kept per KV head: no more than {heads} GPUs share them", heads=short),
+            source="models/inkling/nvidia/sconv_swa_attn.py InklingConvState",
+        )
 
 
 def _context_parallel(shape: ModelShape, settings: Settings) -> Iterator[Refusal]:
