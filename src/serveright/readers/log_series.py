@@ -1,0 +1,59 @@
+"""Periodic figures of both engines' serving logs (running, waiting, cache usage, hit rate, ...) as series of constant size."""
+
+import re
+from collections.abc import Iterator
+
+from serveright.types.diagnosis import Series
+
+_NUMBER = rb"(\d+(?:\.\d+)?)"
+_VLLM = re.compile(rb"Avg prompt throughput: [^\n]*")
+_SGLANG = re.compile(rb"(?:Decode|Prefill) batch[^\n]*")
+_DRAFT = re.compile(rb"SpecDecoding metrics: [^\n]*")
+_FIELDS: dict[str, tuple[re.Pattern[bytes], float]] = {
+    "running": (re.compile(rb"(?:Running: |#running-req: )" + _NUMBER), 1),
+    "waiting": (re.compile(rb"(?:Waiting: |#queue-req: )" + _NUMBER), 1),
+    "deferred": (re.compile(rb"Deferred: " + _NUMBER), 1),
+    "preemptions": (re.compile(rb"Preemptions: " + _NUMBER), 1),
+    "kv_usage": (re.compile(rb"KV cache usage: " + _NUMBER + rb"%"), 0.01),
+    "token_usage": (re.compile(rb"(?<!mamba )(?:full )?token usage: " + _NUMBER), 1),
+    "state_usage": (re.compile(rb"mamba usage: " + _NUMBER), 1),
+    "hit_rate": (re.compile(rb"(?<!External p)(?<!MM )[Pp]refix cache hit rate: " + _NUMBER + rb"%"), 0.01),
+    "cached_tokens": (re.compile(rb"#cached-token: " + _NUMBER), 1),
+    "new_tokens": (re.compile(rb"#new-token: " + _NUMBER), 1),
+    "generation_tokens_per_s": (re.compile(rb"(?:Avg generation throughput: |gen throughput \(token/s\): )" + _NUMBER), 1),
+    "acceptance_rate": (re.compile(rb"(?:Avg Draft acceptance rate: )" + _NUMBER + rb"%"), 0.01),
+    "acceptance_length": (re.compile(rb"(?:Mean acceptance length: |accept len: )" + _NUMBER), 1),
+}
+
+
+def periodic(text: bytes) -> Iterator[tuple[str, float]]:
+    """Name and value of every figure of every periodic line."""
+    for pattern, mark in ((_VLLM, b"Avg prompt"), (_SGLANG, b" batch"), (_DRAFT, b"SpecDec")):
+        if mark not in text:
+            continue
+        for line in pattern.finditer(text):
+            for name, (field, factor) in _FIELDS.items():
+                match = field.search(line[0])
+                if match is not None:
+                    yield ("kv_usage" if name == "token_usage" else name), float(match[1]) * factor
+
+
+class SeriesOf:
+    """A series while it grows."""
+
+    def __init__(self) -> None:
+        self.first = self.last = self.low = self.high = self.sum = 0.0
+        self.count = 0
+
+    def add(self, value: float) -> None:
+        """One more value."""
+        if not self.count:
+            self.first = self.low = self.high = value
+        self.last = value
+        self.low, self.high = min(self.low, value), max(self.high, value)
+        self.sum += value
+        self.count += 1
+
+    def done(self) -> Series:
+        """The series."""
+        return Series(first=self.first, last=self.last, low=self.low, high=self.high, mean=self.sum / self.count if self.count else 0.0, count=self.count)
