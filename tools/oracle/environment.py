@@ -87,7 +87,7 @@ KEPT: dict[str, tuple[str, ...]] = {"vllm": ("flashinfer-python",), "sglang": ()
 """Installed without their own requirements: their Python answers questions the engine asks."""
 
 
-IMPLIED: dict[str, tuple[str, ...]] = {"vllm": (), "sglang": ("dill", "loguru")}
+IMPLIED: dict[str, tuple[str, ...]] = {"vllm": ("nvidia-ml-py", "tabulate", "click"), "sglang": ("dill", "loguru")}
 """Small packages an engine imports that come only with what was left out."""
 
 
