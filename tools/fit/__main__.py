@@ -57,7 +57,7 @@ def main() -> int:
     limits |= {f"{target}/unseen": widened(limits[target], evaluate.interval([logs["generation"][target]])) for target in TARGETS}
     fitted = structs.replace(
         base, source=f"tools/fit on {len(points)} public measurements (InferenceX, NVIDIA gap analysis) and the aiconfigurator kernel table", rows=len(points),
-        hardware=solution.hardware, scheduling=solution.table, interval=limits, speculation=SPECULATION,
+        hardware=solution.hardware, scheduling=solution.table, interval=limits, speculation=SPECULATION, cells=solution.cells,
     )  # fmt: skip
     TARGET.write_text(toml(fitted))
     return 0
@@ -81,6 +81,7 @@ def toml(calibration: Calibration) -> str:
         table = structs.asdict(values) if isinstance(values, Hardware) else values
         lines += ["", f"[{name}]", *(f"{key} = {number(value)}" for key, value in table.items())]
     lines += ["", "[interval]", *(f'"{key}" = [{number(low)}, {number(high)}]' for key, (low, high) in calibration.interval.items())]
+    lines += ["", "[cells]", *(f'"{key}" = {number(value)}' for key, value in calibration.cells.items())]
     for key, row in calibration.scheduling.items():
         lines += ["", f'[scheduling."{key}"]', *(f"{name} = {number(value)}" for name, value in structs.asdict(row).items())]
     return "\n".join(lines) + "\n"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct, structs
 
-from serveright.analysis.generation import generation
+from serveright.analysis.generation import cell, generation
 from serveright.analysis.layout import Split, SplitExperts, SplitRows, split
 from serveright.analysis.loop import Load, Service, closed_loop
 from serveright.analysis.work import ModelWork
@@ -32,6 +32,8 @@ class Stack(Struct, kw_only=True):
     """Scheduling keys; `key_index` says which one a point uses."""
     key_index: Array
     harness_index: Array
+    cells: list[str]
+    """`analysis.generation.cell` of each point."""
     gpus: Array
     measured: dict[str, Array]
 
@@ -68,7 +70,7 @@ def stack(points: Sequence[Point], work_of: WorkOf, gpus: dict[str, Gpu], calibr
         return floats([np.nan if read(point) is None else read(point) for point in points])
 
     return Stack(
-        points=list(points), work=_stacked(splits), keys=keys,
+        points=list(points), work=_stacked(splits), keys=keys, cells=[cell(work_of(p), p.gpu, p.engine) for p in points],
         load=Load(
             concurrency=array(lambda p: p.concurrency), input_tokens=array(lambda p: p.input_tokens), output_tokens=array(lambda p: p.output_tokens),
             room=floats(rooms), age_years=array(lambda p: p.age_years),

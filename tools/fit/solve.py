@@ -41,6 +41,8 @@ STRENGTH = {"hardware": 15.0, "floor": 8.0, "scheduling": 3.0}
 hardware factors fit these models better and the next one worse (left-out errors decided)."""
 FLOOR = ("kernels@", "slowdown@")
 CELL_POWER = 0.5
+CELL_SHRINK = 6
+"""Points that a cell needs before half of its own level is believed."""
 STEP = 1e-4
 
 
@@ -49,10 +51,13 @@ class Solution:
 
     def __init__(self, hardware: Hardware, table: dict[str, Scheduling], bursts: list[float]) -> None:
         self.hardware, self.table, self.bursts = hardware, table, bursts
+        self.cells: dict[str, float] = {}
 
     def predict(self, data: Stack) -> dict[str, Array]:
         table = {key: self.lookup(key) for key in data.keys}
-        return predict(data, self.hardware, scheduling_arrays(table, data), self.bursts)
+        engines = scheduling_arrays(table, data)
+        known = np.array([self.cells.get(name, 1.0) for name in data.cells])
+        return predict(data, self.hardware, structs.replace(engines, slowdown=engines.slowdown * known), self.bursts)
 
     def lookup(self, key: str) -> Scheduling:
         for name in (key, f"{key.split('/')[0]}/*", "*/*"):
@@ -157,7 +162,18 @@ def fit(data: Stack, evaluations: int = 25) -> Solution:
     least_squares = cast(Any, optimize).least_squares
     result = least_squares(problem.residuals, start, jac=problem.jacobian, bounds=bounds, loss="soft_l1", max_nfev=evaluations, xtol=1e-4, ftol=1e-5)
     hardware, table, bursts = problem.unpack(result.x)
-    return Solution(_plain(hardware), _with_means({key: _plain(value) for key, value in table.items()}), [float(share) for share in bursts])
+    solution = Solution(_plain(hardware), _with_means({key: _plain(value) for key, value in table.items()}), [float(share) for share in bursts])
+    solution.cells = _levels(solution, data)
+    return solution
+
+
+def _levels(solution: Solution, data: Stack) -> dict[str, float]:
+    """What is left of the step time in each measured cell after the common factors, drawn towards 1."""
+    left = np.log(data.measured["tpot"] / solution.predict(data)["tpot"])
+    members: dict[str, list[float]] = {}
+    for name, value in zip(data.cells, left, strict=True):
+        members.setdefault(name, []).append(float(value))
+    return {name: float(np.exp(np.median(values) * len(values) / (len(values) + CELL_SHRINK))) for name, values in sorted(members.items())}
 
 
 def _cell_weights(data: Stack) -> Array:

@@ -12,7 +12,7 @@ PRIOR_SPREAD = 0.18
 """Standard deviation of the model's own log error for an unmeasured server (left-out residuals of the fit)."""
 POINT_SPREAD = 0.08
 """The same of one measured point: identical configurations differ by that much between months."""
-TILT_SPREAD = 0.06
+TILT_SPREAD = 0.03
 """Of the change of that error per doubling of concurrency."""
 
 

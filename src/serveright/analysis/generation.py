@@ -1,5 +1,6 @@
 """Which fitted factors stand for a GPU: its generation by architecture, and what to fall back to for a GPU or engine nobody measured."""
 
+from serveright.analysis.work import ModelWork
 from serveright.types.calibration import Calibration, Scheduling
 from serveright.types.hardware import Gpu
 
@@ -17,3 +18,12 @@ def scheduling(calibration: Calibration, engine: str, gpu: Gpu) -> tuple[Schedul
         if key in calibration.scheduling:
             return calibration.scheduling[key], key == exact
     raise KeyError(exact)
+
+
+def cell(work: ModelWork, gpu_key: str, engine: str) -> str:
+    """A combination somebody may have measured: layers, width, experts and stored bits of a model on one GPU and engine."""
+    routed = work.experts[0] if work.experts else None
+    elements, size = (routed.elements, routed.bytes) if routed else (sum(b.elements for b in work.bundles), sum(b.bytes for b in work.bundles))
+    bits = next((name for name in (4, 8) if 8 * size / max(elements, 1) < name * 1.4), 16)
+    experts = f"{routed.experts}x{routed.per_token:g}" if routed else "dense"
+    return f"{work.layers}-{work.hidden}-{experts}-{bits}bit/{gpu_key}/{engine}"

@@ -68,6 +68,8 @@ def estimate(work: ModelWork, gpu: Gpu, parallel: Parallel, traffic: Traffic, ca
     `concurrency` is the total over replicas (closed loop); with `rate_per_s` the concurrency that this rate keeps busy is found first.
     """
     table, measured = generation.scheduling(calibration, given.engine, gpu)
+    known = calibration.cells.get(generation.cell(work, gpu.key, given.engine), 1.0)
+    table = structs.replace(table, slowdown=table.slowdown * known)
     split = layout.split(work, gpu, parallel, calibration, given.kv_itemsize, shared_dense=given.engine != "vllm")
     load = _load(work, gpu, parallel, traffic, calibration, given)
     load, service, saturated = _settle(split, table, traffic, parallel, calibration, load)

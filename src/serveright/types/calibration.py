@@ -77,3 +77,5 @@ class Calibration(Struct, frozen=True, kw_only=True):
     scheduling: dict[str, Scheduling]
     interval: dict[str, tuple[float, float]]
     speculation: dict[str, float] = {}
+    cells: dict[str, float] = {}
+    """Step time of a measured combination against what the factors above give, by `analysis.generation.cell`: shape, GPU and engine, no model names."""
