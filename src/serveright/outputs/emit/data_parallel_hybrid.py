@@ -1,0 +1,16 @@
+"""LeaderWorkerSet: each node balances over its own ranks, a router over the nodes."""
+
+from collections.abc import Iterator
+
+from serveright.outputs.emit.leaderworkerset import files
+from serveright.outputs.emit.parts import words
+from serveright.types.deployment import Deployment, Emitted
+from serveright.types.text import msg
+
+TITLE = msg("vLLM data-parallel ranks, hybrid load balancing")
+
+
+def emit(deployment: Deployment, say: words.Say) -> Iterator[Emitted]:
+    """One file with all objects."""
+    words.only(deployment, "data-parallel-hybrid", "vllm")
+    yield files(deployment, say, "data-parallel-hybrid", ("hybrid_lb",))

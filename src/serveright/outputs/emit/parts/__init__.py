@@ -1,0 +1,1 @@
+"""What several formats share; none of these modules is a format."""
