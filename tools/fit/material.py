@@ -1,26 +1,21 @@
-"""What a fit reads besides the points: model shapes from real configs, GPUs from the facts, number formats by the points' own word for precision."""
+"""What a fit reads besides the points: model shapes and GPUs from the catalogue, number formats by the points' own word for precision."""
 
-import json
-import tomllib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-import msgspec
-
 from serveright.analysis.work import ModelWork, model_work
+from serveright.catalog import models
+from serveright.catalog.gpus import gpu_keys, load_gpu
 from serveright.families.read import read_model
 from serveright.types.hardware import Gpu
 from serveright.types.model import NumberFormat, Weight
-from serveright.types.source import ModelFiles
 from tools.fit.rows import Point
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"
-CONFIGS = {
-    "meta-llama/Llama-3.1-70B": "meta-llama--Meta-Llama-3.1-70B", "meta-llama/Llama-3.1-8B": "meta-llama--Meta-Llama-3.1-8B", "Qwen/Qwen3-32B": "Qwen--Qwen3-32B",
-    "openai/gpt-oss-120b": "openai--gpt-oss-120b", "Qwen/Qwen3.5-397B-A17B": "Qwen--Qwen3.5-397B-A17B", "deepseek-ai/DeepSeek-R1": "deepseek-ai--DeepSeek-R1",
-}  # fmt: skip
+CATALOGUE = {"meta-llama/Llama-3.1-70B": "meta-llama/Meta-Llama-3.1-70B", "meta-llama/Llama-3.1-8B": "meta-llama/Meta-Llama-3.1-8B"}
+"""Names of the collection that the catalogue spells differently."""
 BF16 = NumberFormat(name="bf16", bits=16)
 FP8 = NumberFormat(name="fp8", bits=8, activation_bits=8)
 FP8_BLOCKS = NumberFormat(name="fp8", bits=8, block=(128, 128), scale_bits=32, activation_bits=8)
@@ -46,15 +41,12 @@ def format_for(precision: str, *, experts: bool, mxfp4: bool) -> Callable[[Weigh
 
 def load_gpus() -> dict[str, Gpu]:
     """All GPUs of the catalogue by key."""
-    folder = ROOT / "src" / "serveright" / "facts" / "gpus"
-    found = (msgspec.convert({"capability": None, **tomllib.loads(path.read_text())}, Gpu) for path in sorted(folder.glob("*.toml")))
-    return {gpu.key: gpu for gpu in found}
+    return {key: load_gpu(key) for key in gpu_keys()}
 
 
 @cache
 def _work(model: str, precision: str) -> ModelWork:
-    path = SHARED / "configs" / f"{CONFIGS[model]}.json"
-    shape = read_model(ModelFiles(id=model, origin=path.name, config=json.loads(path.read_text())))
+    shape = read_model(models.load(CATALOGUE.get(model, model)))
     experts = any(weight.part == "experts" for weight in shape.weights)
     return model_work(shape, format_for(precision, experts=experts, mxfp4=shape.model_type == "gpt_oss"))
 
