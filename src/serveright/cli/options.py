@@ -63,7 +63,10 @@ class Output(Struct, frozen=True, kw_only=True):
 
     def show(self, report: Struct, view: Callable[[Any], Document], quiet: str = "") -> None:
         """Write `report` in the asked format; `quiet` is what `-q` prints instead."""
-        text = quiet + "\n" if self.quiet else self._text(report, view)
+        self.write(quiet + "\n" if self.quiet else self._text(report, view))
+
+    def write(self, text: str) -> None:
+        """To `-o FILE`, else stdout. Raises InputError."""
         if self.file is None:
             sys.stdout.write(text)
             return

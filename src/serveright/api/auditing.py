@@ -1,0 +1,279 @@
+"""Read somebody else's command against the model, the GPU and the engine's version. Nothing in an audited file is run, nothing is fetched unless asked."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from serveright.analysis.given import Given
+from serveright.analysis.parsers import choose_parsers
+from serveright.api.checking import template
+from serveright.api.engines import Engine, load_engines, parse_engines
+from serveright.api.loading import Model, load_model
+from serveright.api.sizing import size_on
+from serveright.catalog import models
+from serveright.catalog.engines import load_table, table_index
+from serveright.catalog.gpus import parse_gpu_spec
+from serveright.errors import InputError, UsageError, UserError
+from serveright.outputs import shell
+from serveright.readers.launch import Override, Reader, Reading
+from serveright.readers.lore import load_lore, load_parser_facts
+from serveright.readers.suppressions import Suppression, read_suppressions
+from serveright.rules import explain as explaining
+from serveright.rules import migrate as migrating
+from serveright.rules import repair as repairing
+from serveright.rules.context import Context, Facts
+from serveright.rules.registry import all_rules, find_rule
+from serveright.rules.run import audit_command, unused
+from serveright.types.audit_reports import AuditReport, Deployed, FixedFile, LostFlag, Migrated, MigrateReport, RulePage, RuleReport
+from serveright.types.command import LaunchCommand
+from serveright.types.engine import Settings, Sized
+from serveright.types.engine_table import EngineName, EngineTable
+from serveright.types.hardware import Fleet
+from serveright.types.report import Finding
+from serveright.types.text import Msg, msg
+
+READ_ENDINGS = frozenset({".sh", ".bash", ".yaml", ".yml", ".json", ".service", ".sbatch", ".slurm", ".py", ".toml", ".env", ".txt", ".md", ""})
+SKIPPED_FOLDERS = frozenset({".git", ".venv", "node_modules", "__pycache__", ".tox"})
+
+
+class Ask(Struct, frozen=True, kw_only=True):
+    """What the user said about all commands; each wins over the file."""
+
+    engine: EngineName | None = None
+    version: str | None = None
+    gpu: str | None = None
+    model: str | None = None
+    fetch: bool = False
+    """Models that are neither local nor in the catalogue may be read from the Hub."""
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    explain_all: bool = False
+
+
+def ask(engine: str | None = None, gpu: str | None = None, model: str | None = None, **rest: object) -> Ask:
+    """`Ask` from a command line: `--engine vllm@0.33.0` names both engine and version. Raises UsageError."""
+    name, version = parse_engines(engine)[0] if engine else (None, None)
+    if engine and "," in engine:
+        raise UsageError(msg("--engine {text}: an audit reads a command as one engine", text=engine), msg("Name one, for instance vllm@0.33.0."))
+    return Ask(engine=name, version=version, gpu=gpu, model=model, **rest)  # pyright: ignore[reportArgumentType]
+
+
+def audit(paths: Iterable[str], asked: Ask | None = None, *, fix: bool = False, unsafe_fixes: bool = False) -> AuditReport:
+    """Findings over every engine start in files, folders or stdin (`-`). Raises UserError for a path that cannot be read."""
+    asked = asked or Ask()
+    parts = [audit_text(text, file, asked, fix=fix, unsafe_fixes=unsafe_fixes) for file, text in texts(paths)]
+    if not any(part.deployments for part in parts) and not any(part.unread for part in parts):
+        raise InputError(
+            msg("no vLLM or SGLang start was found"), msg("Give a file with a launch command, a manifest, or - for stdin; --engine vllm reads bare flags.")
+        )
+    return AuditReport(
+        deployments=tuple(d for part in parts for d in part.deployments),
+        findings=tuple(f for part in parts for f in part.findings),
+        unread=tuple(u for part in parts for u in part.unread),
+        fixed=tuple(f for part in parts for f in part.fixed),
+    )
+
+
+def texts(paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    """(name, content) of every readable file; folders are walked in order, without version control and environments."""
+    for name in paths:
+        if name == "-":
+            yield "-", sys.stdin.buffer.read()
+            continue
+        path = Path(name)
+        files = sorted(_walk(path)) if path.is_dir() else [path]
+        for file in files:
+            try:
+                yield str(file), file.read_bytes()
+            except OSError as error:
+                raise InputError(msg("{path} cannot be read: {why}", path=str(file), why=error.strerror or "")) from error
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        if path.is_file() and path.suffix.lower() in READ_ENDINGS and not SKIPPED_FOLDERS.intersection(path.parts):
+            yield path
+
+
+def audit_text(raw: bytes, file: str, asked: Ask, *, fix: bool = False, unsafe_fixes: bool = False) -> AuditReport:
+    """The audit of one file's content."""
+    reading = read(raw, file, asked)
+    text = raw.decode("utf-8-sig", errors="replace")
+    suppressions = read_suppressions(text, file)
+    contexts = [Context.of(command, facts_of(command, asked)) for command in reading.commands]
+    everything = [finding for context in contexts for finding in audit_command(context, asked.select, asked.ignore)]
+    kept = [f for f in everything if not any(one.covers(f) for one in suppressions)] + unused(suppressions, everything)
+    return AuditReport(
+        deployments=tuple(deployed(context, asked) for context in contexts),
+        findings=tuple(kept),
+        unread=reading.unread,
+        fixed=(_fix(text, file, asked, suppressions, unsafe=unsafe_fixes),) if fix and contexts else (),
+    )
+
+
+def read(raw: bytes, file: str, asked: Ask) -> Reading:
+    """Commands of one file under what the user said."""
+    return Reader(table_of, Override(engine=asked.engine, version=asked.version)).bytes(raw, file)
+
+
+@cache
+def table_of(engine: EngineName, version: str | None) -> EngineTable:
+    """The nearest table at or before a version, the oldest known for still older ones."""
+    try:
+        return load_table(engine, version)[0]
+    except UserError:
+        return load_table(engine, table_index(engine).versions[0])[0]
+
+
+@cache
+def _engine_of(name: EngineName, version: str | None) -> Engine | None:
+    try:
+        return load_engines(name if version is None else f"{name}@{version}")[0]
+    except UserError:
+        return None
+
+
+@cache
+def _model_of(name: str, fetch: bool) -> Model | None:
+    """The model of a command where its config is at hand: a local path, the catalogue, and only if asked the Hub."""
+    local = Path(name).exists()
+    if not local and not fetch and models.find(name) is None:
+        return None
+    try:
+        return load_model(name)
+    except UserError:
+        return None
+
+
+def facts_of(command: LaunchCommand, asked: Ask) -> Facts:
+    """Everything the rules may look at beside the command."""
+    table = table_of(command.engine, command.engine_version)
+    other: EngineName = "sglang" if command.engine == "vllm" else "vllm"
+    fleet = _fleet(command, asked)
+    facts = Facts(
+        table=table,
+        lore=load_lore(),
+        indexes={"vllm": table_index("vllm"), "sglang": table_index("sglang")},
+        other_table=table_of(other, None),
+        gpu=fleet.gpu if fleet else None,
+        gpu_count=fleet.count if fleet else command.gpu_count,
+        parsers=choose_parsers(None, None, {}, table, load_parser_facts()),
+    )
+    name = asked.model or command.model
+    model = _model_of(name, asked.fetch) if name else None
+    if model is None:
+        return facts
+    parsers = choose_parsers(model.shape, template(model.files), model.files.facts, table, load_parser_facts())
+    facts = replace(facts, files=model.files, shape=model.shape, checkpoint=model.checkpoint, need=model.need, family=model.family, parsers=parsers)
+    engine = _engine_of(command.engine, command.engine_version)
+    return facts if fleet is None or engine is None else _sized(facts, command, engine, model, fleet)
+
+
+def _fleet(command: LaunchCommand, asked: Ask) -> Fleet | None:
+    """The GPUs of a command: as asked, else as the file says; None where neither names a known one."""
+    name = asked.gpu or command.gpu
+    if name is None:
+        return None
+    try:
+        return parse_gpu_spec(name, None if asked.gpu else command.gpu_count, None)
+    except UserError:
+        if asked.gpu:
+            raise
+        return None
+
+
+def _sized(facts: Facts, command: LaunchCommand, engine: Engine, model: Model, fleet: Fleet) -> Facts:
+    settings = Given(command, facts.table).settings
+
+    def resize(changed: Settings) -> Sized:
+        return size_on(engine, model, fleet, changed, changed.context_tokens or model.shape.max_context_tokens or 4096)
+
+    return replace(facts, sized=resize(settings), resize=resize)
+
+
+def deployed(context: Context, asked: Ask) -> Deployed:
+    """One start as the report names it."""
+    command = context.command
+    explained = explaining.explain(context) if asked.explain_all else explaining.Explained((), ())
+    return Deployed(
+        engine=command.engine,
+        version=context.version,
+        version_known=command.engine_version is not None,
+        model=asked.model or command.model,
+        model_known=context.facts.shape is not None,
+        gpu=context.facts.gpu.key if context.facts.gpu else command.gpu,
+        gpu_count=context.facts.gpu_count,
+        location=command.location,
+        unread=command.unread,
+        present=explained.present,
+        absent=explained.absent,
+    )
+
+
+def _fix(text: str, file: str, asked: Ask, suppressions: list[Suppression], *, unsafe: bool) -> FixedFile:
+    """The file with every command's edits made, one command after the other, each read again after the one before."""
+    before, applied = text, 0
+    left: list[Msg] = []
+    count = len(read(text.encode(), file, asked).commands)
+    for place in range(count):
+        command = read(text.encode(), file, asked).commands[place]
+        findings = audit_command(Context.of(command, facts_of(command, asked)), asked.select, asked.ignore, suppressions)
+        done = repairing.repair(text, repairing.edits_of(findings, unsafe=unsafe), _rereader(file, asked, place))
+        text, applied = done.text, applied + len(done.applied)
+        left += [why for _, why in done.left]
+    return FixedFile(file=file, text=text, diff=repairing.diff(before, text, file), applied=applied, left=tuple(left))
+
+
+def _rereader(file: str, asked: Ask, place: int) -> Callable[[str], LaunchCommand | None]:
+    def again(changed: str) -> LaunchCommand | None:
+        commands = read(changed.encode(), file, asked).commands
+        return commands[place] if place < len(commands) else None
+
+    return again
+
+
+def worst_at_least(findings: Iterable[Finding], fail_on: str) -> bool:
+    """A finding at or above `fail_on` (error, warning, note; `never` is never reached)."""
+    order = ("error", "warning", "note")
+    return fail_on in order and any(order.index(f.severity) <= order.index(fail_on) for f in findings)
+
+
+def migrate(path: str, to: str, asked: Ask | None = None) -> MigrateReport:
+    """Every command of a file in the words of `ENGINE@VERSION`, with what has no equivalent. Raises UserError."""
+    targets = parse_engines(to)
+    if len(targets) != 1:
+        raise UsageError(msg("--to {text}: name one engine", text=to), msg("For instance --to vllm@0.33.0 or --to sglang."))
+    target = load_table(*targets[0])[0]
+    file, raw = next(texts([path]))
+    reading = read(raw, file, asked or Ask())
+    if not reading.commands:
+        raise InputError(msg("{file}: no vLLM or SGLang start was found", file=file), msg("--engine vllm reads bare flags."))
+    return MigrateReport(migrations=tuple(_migrated(command, target) for command in reading.commands))
+
+
+def _migrated(command: LaunchCommand, target: EngineTable) -> Migrated:
+    source = table_of(command.engine, command.engine_version)
+    moved = migrating.migrate(command, source, target, load_lore())
+    return Migrated(
+        location=command.location,
+        origin=f"{source.engine} {source.version}",
+        target=f"{target.engine} {target.version}",
+        command=shell.command(target.engine, moved.launch.model, moved.launch.flags, moved.launch.env),
+        lost=tuple(LostFlag(flag=lost.name, value=lost.value, why=lost.why) for lost in moved.lost),
+        notes=moved.notes,
+    )
+
+
+def rules(code: str | None = None) -> RuleReport:
+    """One rule by code or name, or all. Raises UnknownName."""
+    found = (find_rule(code),) if code else all_rules()
+    return RuleReport(
+        rules=tuple(
+            RulePage(code=r.code, name=r.name, severity=r.severity, effect=r.effect, confidence=r.confidence, since=r.since, title=r.title, page=r.page)
+            for r in found
+        )
+    )

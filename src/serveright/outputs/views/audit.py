@@ -1,0 +1,131 @@
+"""What `audit`, `migrate` and `rule` show."""
+
+from collections.abc import Iterator
+
+from serveright.types.audit_reports import AuditReport, Deployed, Migrated, MigrateReport, RuleReport
+from serveright.types.document import Block, Bullets, Code, Document, Heading, Paragraph, Style, Table
+from serveright.types.report import Finding, Location
+from serveright.types.text import Msg, msg
+
+SEVERITIES: dict[str, tuple[Msg, Style]] = {"error": (msg("error"), "bad"), "warning": (msg("warning"), "warn"), "note": (msg("note"), "plain")}
+
+
+def place(location: Location) -> str:
+    """`file:line:column`, as editors understand it."""
+    return f"{location.file}:{location.line}:{location.column}" if location.line else location.file
+
+
+def document(report: AuditReport) -> Document:
+    """Findings by file and place, each with its reason and repair."""
+    return Document(title=_title(report), blocks=tuple(_blocks(report)))
+
+
+def _title(report: AuditReport) -> Msg:
+    counts = {severity: sum(1 for f in report.findings if f.severity == severity) for severity in SEVERITIES}
+    return msg(
+        "{commands} commands: {errors} errors, {warnings} warnings, {notes} notes",
+        commands=len(report.deployments),
+        errors=counts["error"],
+        warnings=counts["warning"],
+        notes=counts["note"],
+    )
+
+
+def _blocks(report: AuditReport) -> Iterator[Block]:
+    for deployment in report.deployments:
+        yield Heading(_head(deployment))
+        if not deployment.version_known:
+            yield Paragraph(
+                msg(
+                    "no version is named, so it is read as {version}; --engine {engine}@VERSION says otherwise",
+                    version=deployment.version,
+                    engine=deployment.engine,
+                ),
+                "dim",
+            )
+        if deployment.model and not deployment.model_known:
+            yield Paragraph(
+                msg(
+                    "the config of {model} is not at hand: rules about the model were left out (--model FILE, or --fetch to ask the Hub)",
+                    model=deployment.model,
+                ),
+                "warn",
+            )
+        if deployment.gpu is None:
+            yield Paragraph(msg("no GPU is named: rules about the GPU were left out (--gpu 8xh200)"), "dim")
+        yield from (Paragraph(text, "warn") for text in deployment.unread)
+        for finding in _of(report, deployment):
+            yield from _finding(finding)
+        if deployment.present or deployment.absent:
+            rows = tuple((f.flag if f.value is None else f"{f.flag} {f.value}", f.why) for f in deployment.present)
+            yield Table((msg("flag"), msg("why")), rows, wide=(1,))
+            yield Table((msg("absent on purpose"), msg("why")), tuple((left.flag, left.why) for left in deployment.absent), wide=(1,))
+    for text in report.unread:
+        yield Paragraph(text, "warn")
+    for fixed in report.fixed:
+        if fixed.diff:
+            yield Heading(msg("{n} edits in {file}", n=fixed.applied, file=fixed.file))
+            yield Code(fixed.diff.rstrip("\n"), language="diff")
+        if fixed.left:
+            yield Bullets(fixed.left)
+
+
+def _of(report: AuditReport, deployment: Deployed) -> list[Finding]:
+    """Findings of one command: those from its first line up to the next command of the file."""
+    starts = sorted(d.location.line for d in report.deployments if d.location.file == deployment.location.file)
+    following = [line for line in starts if line > deployment.location.line]
+    end = following[0] if following else 1 << 30
+    first = deployment.location.line == starts[0]
+    return [
+        f
+        for f in report.findings
+        if f.location.file == deployment.location.file and (first or f.location.line >= deployment.location.line) and f.location.line < end
+    ]
+
+
+def _head(deployment: Deployed) -> Msg:
+    return msg(
+        "{place}: {engine} {version}, {model} on {gpu}",
+        place=place(deployment.location),
+        engine=deployment.engine,
+        version=deployment.version,
+        model=deployment.model or "?",
+        gpu=f"{deployment.gpu_count or '?'} x {deployment.gpu or '?'}",
+    )
+
+
+def _finding(finding: Finding) -> Iterator[Block]:
+    word, style = SEVERITIES[finding.severity]
+    yield Paragraph(
+        msg("{place}: {severity} {code}: {message}", place=place(finding.location), severity=word, code=finding.code, message=finding.message), style
+    )
+    details = [msg("why: {text}", text=finding.why)]
+    if finding.fix is not None:
+        details.append(msg("fix: {text}", text=finding.fix))
+    yield Bullets(tuple(details), sources=("", *finding.sources[:1]))
+
+
+def migration(report: MigrateReport) -> Document:
+    """The new commands and what was lost."""
+    return Document(title=msg("{n} commands translated", n=len(report.migrations)), blocks=tuple(b for m in report.migrations for b in _migrated(m)))
+
+
+def _migrated(moved: Migrated) -> Iterator[Block]:
+    yield Heading(msg("{place}: {origin} to {target}", place=place(moved.location), origin=moved.origin, target=moved.target))
+    yield Code(moved.command)
+    if moved.lost:
+        yield Table((msg("has no equivalent"), msg("value"), msg("why")), tuple((lost.flag, lost.value or "", lost.why) for lost in moved.lost), wide=(2,))
+    if moved.notes:
+        yield Bullets(moved.notes)
+
+
+def rule(report: RuleReport) -> Document:
+    """One rule's page, or the list."""
+    if len(report.rules) == 1:
+        page = report.rules[0]
+        head = Paragraph(f"{page.severity} · {page.effect} · {page.confidence}", "dim")
+        return Document(title=f"{page.code} {page.name}", blocks=(head, Code(page.page, language="markdown")))
+    rows = tuple((r.code, r.severity, r.effect, r.title) for r in report.rules)
+    return Document(
+        title=msg("{n} rules", n=len(rows)), blocks=(Table((msg("code"), msg("severity"), msg("effect"), msg("what it catches")), rows, wide=(3,)),)
+    )
