@@ -10,7 +10,8 @@ from functools import cache
 from serveright.errors import UnknownName
 from serveright.outputs.language import render
 from serveright.types.deployment import Deployment, Emitted
-from serveright.types.text import msg
+from serveright.types.text import Msg, msg
+
 
 @cache
 def formats() -> tuple[str, ...]:
@@ -23,7 +24,11 @@ def emit(format: str, deployment: Deployment, lang: str = "en") -> tuple[Emitted
     if format not in formats():
         raise UnknownName(msg("emit format"), format, formats())
     module = importlib.import_module(f"{__name__}.{format.replace('-', '_')}")
-    return tuple(module.emit(deployment, lambda text: render(text, lang)))
+
+    def say(prose: Msg) -> str:
+        return render(prose, lang)
+
+    return tuple(module.emit(deployment, say))
 
 
 def text(files: tuple[Emitted, ...]) -> str:

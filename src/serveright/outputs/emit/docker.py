@@ -13,6 +13,7 @@ def emit(deployment: Deployment, say: words.Say) -> Iterator[Emitted]:
     """One script of `docker run` commands."""
     words.aggregated(deployment, "docker")
     words.one_node(deployment, "docker")
+    words.untiered(deployment, "docker")
     role = deployment.role
     extra = [msg("the port is published on this machine only; put a gateway with a key in front before opening it")]
     if role.copies > 1:

@@ -18,13 +18,13 @@ def emit(deployment: Deployment, say: words.Say) -> Iterator[Emitted]:
     yield Emitted(name=f"{deployment.name}.yaml", text=text(deployment, say), checked_by=CHECKED)
 
 
-def text(deployment: Deployment, say: words.Say) -> str:
+def text(deployment: Deployment, say: words.Say, *, routed: bool | None = None) -> str:
     """The objects with the comments above."""
     above = words.comments(deployment, say, [msg("checked against the Kubernetes 1.37 schemas")])
     several = sum(role.copies for role in deployment.roles) > 1
     workloads = [workload(deployment, role) for role in deployment.roles]
     around = [objects.claim(deployment, several), *objects.tier_config(deployment)]
-    return dump(*around, *workloads, *objects.front(deployment, routed=deployment.routed), above=above)
+    return dump(*around, *workloads, *objects.front(deployment, routed=deployment.routed if routed is None else routed), above=above)
 
 
 def workload(deployment: Deployment, role: Role) -> dict[str, Any]:

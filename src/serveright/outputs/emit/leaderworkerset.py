@@ -31,7 +31,7 @@ def files(deployment: Deployment, say: words.Say, format: str, ways: tuple[JoinN
         each_serves = each_serves or join.each_serves
         above += [join.why, *group.notes(deployment, role)]
         workloads.append(group.object_(deployment, role, join))
-    comments = words.comments(deployment, say, dict.fromkeys(above, None))
+    comments = words.comments(deployment, say, above)
     routed = deployment.routed or each_serves
     text = dump(*group.around(deployment), *workloads, *objects.front(deployment, routed=routed), above=comments)
     return Emitted(name=f"{deployment.name}-{format}.yaml", text=text, checked_by=group.SCHEMA)

@@ -15,6 +15,7 @@ FIRST_PORT = 8101
 def emit(deployment: Deployment, say: words.Say) -> Iterator[Emitted]:
     """One script; `HOST` and `PORT` change where it listens."""
     words.aggregated(deployment, "shell")
+    words.untiered(deployment, "shell")
     role = deployment.role
     lines = ["#!/usr/bin/env bash", *words.comments(deployment, say), "set -euo pipefail"]
     lines += [f"export {name}={words.plain(value)}" for name, value in words.environment(role)]
@@ -66,7 +67,7 @@ def _copies(deployment: Deployment, role: Role, say: words.Say) -> Iterator[str]
     router = deployment.router
     yield f'PORT="${{PORT:-{router.port}}}"'
     yield "pids=()"
-    yield 'trap \'kill "${pids[@]}" 2>/dev/null || true\' EXIT'
+    yield "trap 'kill \"${pids[@]}\" 2>/dev/null || true' EXIT"
     for copy in range(here):
         devices = ",".join(str(copy * role.node_gpus + gpu) for gpu in range(role.node_gpus))
         pinned = f"CUDA_VISIBLE_DEVICES={devices} " if deployment.gpu else ""

@@ -12,6 +12,7 @@ TITLE = msg("SLURM batch script")
 def emit(deployment: Deployment, say: words.Say) -> Iterator[Emitted]:
     """One script for one copy; submit it once a copy."""
     words.aggregated(deployment, "slurm")
+    words.untiered(deployment, "slurm")
     role = deployment.role
     gpu = "" if deployment.gpu is None else f"gpu:{deployment.gpu.key.split('-')[0]}:{role.node_gpus}"
     extra = [msg("submit once for each of {n} copies", n=role.copies)] if role.copies > 1 else []

@@ -52,7 +52,9 @@ def container_argv(deployment: Deployment, flags: Iterable[FlagChoice]) -> tuple
     return all_words[:size], all_words[size:]
 
 
-def shell_command(start: Sequence[str], flags: Iterable[FlagChoice], raw: Sequence[tuple[str, str | None]] = (), indent: str = "  ", prefix: str = "exec ") -> str:
+def shell_command(
+    start: Sequence[str], flags: Iterable[FlagChoice], raw: Sequence[tuple[str, str | None]] = (), indent: str = "  ", prefix: str = "exec "
+) -> str:
     """One command over several lines; `raw` flags carry shell expressions as they stand."""
     lines = [prefix + " ".join(map(plain, start))]
     lines += [plain(flag.flag) if flag.value is None else f"{flag.flag} {plain(flag.value)}" for flag in flags]
@@ -135,6 +137,15 @@ def aggregated(deployment: Deployment, format: str) -> None:
         raise UsageError(
             msg("--emit {format} cannot keep prefill and decode apart", format=format),
             msg("Use compose, kubernetes, leaderworkerset, kserve-llm, llm-d or dynamo."),
+        )
+
+
+def untiered(deployment: Deployment, format: str) -> None:
+    """Raises UsageError where the design has a cache tier and the format no place for its server."""
+    if deployment.tier is not None:
+        raise UsageError(
+            msg("--emit {format} has no place for the cache tier's server", format=format),
+            msg("Use compose, kubernetes, leaderworkerset or kserve, or leave the tier out."),
         )
 
 

@@ -1,7 +1,7 @@
 """YAML text of plain data, with comment lines above; block scalars for texts of several lines, order as given."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 
 def dump(*documents: Any, above: Iterable[str] = ()) -> str:
@@ -29,8 +29,8 @@ def quantity(size: int) -> str:
 def clean(data: Any) -> Any:
     """Plain data without empty values: None, {} and [] vanish, 0 and False stay."""
     if isinstance(data, dict):
-        kept = {key: clean(value) for key, value in data.items()}
+        kept: dict[Any, Any] = {key: clean(value) for key, value in cast("dict[Any, Any]", data).items()}
         return {key: value for key, value in kept.items() if value is not None and value != {} and value != []}
     if isinstance(data, Sequence) and not isinstance(data, str):
-        return [clean(item) for item in data]
+        return [clean(item) for item in cast("Sequence[Any]", data)]
     return data
