@@ -6,6 +6,7 @@ Knows prefixes, `=`, aliases, negations, abbreviations, dotted keys, `-O3`, repe
 import re
 import shlex
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from msgspec import Struct
 
@@ -119,7 +120,7 @@ class Grammar:
             return 1
         values: list[Word] = []
         many = spelling is not None and spelling.flag.repeatable
-        for following in words[index + 1 :]:
+        for following in islice(words, index + 1, None) if many else words[index + 1 : index + 2]:
             if is_flag(following) or (values and not many):
                 break
             values.append(following)
