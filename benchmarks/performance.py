@@ -33,7 +33,9 @@ def main() -> int:
     times = StepTimes(split, calibration.hardware, calibration.scheduling["vllm/hopper"])
     started = time.process_time()
     got = simulate(times, closed(REQUESTS, (512, 512), (OUTPUT, 2 * OUTPUT)), seats=BATCH, concurrency=BATCH)
-    print(f"simulate {REQUESTS:,} requests, batch {BATCH}: {time.process_time() - started:.1f} s CPU, {got.steps:,} steps, {got.output_tokens_per_s:.0f} tokens/s")
+    print(
+        f"simulate {REQUESTS:,} requests, batch {BATCH}: {time.process_time() - started:.1f} s CPU, {got.steps:,} steps, {got.output_tokens_per_s:.0f} tokens/s"
+    )
     return 0
 
 

@@ -1,0 +1,1 @@
+"""Benchmarks print ratios against a baseline of the same run, never bare times."""
