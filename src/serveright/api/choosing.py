@@ -1,0 +1,362 @@
+"""Hardware, then workload, then needs, then rank: the steps over the whole catalogue. Every model that falls keeps its reason."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from serveright.analysis import choosing as rules
+from serveright.analysis.cache import logical_cache
+from serveright.analysis.gates import gate_reason
+from serveright.analysis.traffic import mean
+from serveright.api.engines import Engine, load_engines
+from serveright.api.estimating import Served, serve, work_of
+from serveright.api.loading import Model
+from serveright.api.needs import need_reasons, parse_needs
+from serveright.catalog.calibration import load_performance
+from serveright.catalog.gates import load_gates
+from serveright.catalog.gpus import parse_gpu_spec
+from serveright.catalog.models import Listed, list_models, load
+from serveright.errors import UserError
+from serveright.families.read import read_model
+from serveright.families.verdict import family
+from serveright.formats.read import read_checkpoint
+from serveright.readers.model import read_model_files
+from serveright.readers.scores import read_scores
+from serveright.types.choosing import Because, Choice, ChooseReport, StepReason
+from serveright.types.design import Reason
+from serveright.types.hardware import Fleet
+from serveright.types.model import Checkpoint, Family, ModelShape
+from serveright.types.reports import GpuCount
+from serveright.types.source import ModelFiles
+from serveright.types.text import Msg, msg
+from serveright.types.traffic import Traffic
+
+SHOWN_COMMANDS = 10
+"""Commands are written for the first so many."""
+STEPS = ("shape", "hardware", "workload", "needs", "quality")
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """What every model is held against."""
+
+    fleet: Fleet
+    traffic: Traffic
+    engines: tuple[Engine, ...]
+    needs: tuple[str, ...]
+    scores: Mapping[str, float]
+
+
+class Subject(Struct, frozen=True, kw_only=True):
+    """One model of the catalogue, read as far as its config alone goes."""
+
+    files: ModelFiles
+    shape: ModelShape
+    checkpoint: Checkpoint
+    family: Family
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """A model that came through, with what serves it best."""
+
+    choice: Choice
+    model: Model
+    served: Served
+
+
+def choose(
+    gpu: str,
+    traffic: Traffic | None = None,
+    *,
+    gpus: int | None = None,
+    nodes: int | None = None,
+    engine: str = "both",
+    needs: Sequence[str] = (),
+    scores: str | Mapping[str, float] | None = None,
+    because: Because | None = None,
+    origin: str | None = None,
+    extra_models: Sequence[str | ModelFiles] = (),
+) -> ChooseReport:
+    """Every model of the catalogue (and `extra_models`), best first, the rejected ones after with their reasons. Raises UserError."""
+    fleet = parse_gpu_spec(gpu, gpus, nodes)
+    asked = with_context(traffic or Traffic(concurrency=32))
+    question = Question(
+        fleet=fleet,
+        traffic=asked,
+        engines=load_engines(engine),
+        needs=parse_needs(needs),
+        scores=read_scores(scores) if isinstance(scores, str) else scores or {},
+    )
+    standing: list[Standing] = []
+    rejected: list[Choice] = []
+    for listed in list_models():
+        _sort(judge(load(listed.id), listed, question), standing, rejected)
+    for extra in extra_models:
+        files = read_model_files(extra) if isinstance(extra, str) else extra
+        _sort(judge(files, Listed(id=files.id), question), standing, rejected)
+    ranked = rank(standing, question)
+    report = ChooseReport(
+        gpu=GpuCount(key=fleet.gpu.key, count=fleet.count, nodes=fleet.nodes),
+        traffic=asked,
+        needs=question.needs,
+        candidates=(*(s.choice for s in ranked), *sorted(rejected, key=lambda c: (STEPS.index(c.reasons[-1].step), c.model))),
+        funnel=_funnel(rejected, len(ranked)),
+        left_open=tuple(_left_open(question, fleet)),
+    )
+    if because is None:
+        return report
+    from serveright.api.because import because_of
+
+    return msgspec.structs.replace(report, because=because_of(because, origin, question, ranked))
+
+
+def with_context(traffic: Traffic) -> Traffic:
+    """The longest request: as asked, else p95 prompt and answer."""
+    if traffic.context_tokens is not None:
+        return traffic
+    return msgspec.structs.replace(traffic, context_tokens=traffic.input_tokens[1] + traffic.output_tokens[1])
+
+
+def _sort(result: Standing | Choice, standing: list[Standing], rejected: list[Choice]) -> None:
+    if isinstance(result, Standing):
+        standing.append(result)
+    else:
+        rejected.append(result)
+
+
+def judge(files: ModelFiles, listed: Listed, question: Question) -> Standing | Choice:
+    """One model through the steps, in order; the first step it falls at ends it."""
+    try:
+        subject = subject_of(files)
+    except UserError as error:
+        return fallen(files.id, [StepReason(step="shape", code="unreadable", text=error.message, against=True)])
+    if against := list(_shape_reasons(subject)):
+        return fallen(files.id, against, subject)
+    result = host(subject, question)
+    if not isinstance(result, Hosted):
+        return fallen(files.id, result, subject)
+    reasons = [*result.reasons, *workload(result.model, result.served, question)]
+    if not any(r.against for r in reasons):
+        reasons += need_reasons(result.model, listed, result.served.engine, question.needs)
+    if any(r.against for r in reasons):
+        kept = [r for r in reasons if r.against] or reasons
+        return fallen(files.id, kept, subject)
+    return Standing(choice=_choice(files.id, result, reasons, question), model=result.model, served=result.served)
+
+
+def subject_of(files: ModelFiles) -> Subject:
+    """Step 1 without the weights' bytes. Raises UserError."""
+    shape = read_model(files)
+    return Subject(files=files, shape=shape, checkpoint=read_checkpoint(files), family=family(shape))
+
+
+class Hosted(Struct, frozen=True, kw_only=True):
+    """A model with the checkpoint and engine that serve it here."""
+
+    model: Model
+    served: Served
+    reasons: list[StepReason]
+    assumed: bool
+
+
+def fallen(model: str, reasons: Sequence[StepReason], subject: Subject | None = None) -> Choice:
+    """A rejected model with what is known of it."""
+    known: dict[str, Any] = {}
+    if subject is not None:
+        known = {"family": subject.family.name, "checkpoint_format": subject.checkpoint.format, "parameters": sum(w.elements for w in subject.shape.weights)}
+    return Choice(model=model, checkpoint=model, verdict="rejected", reasons=tuple(reasons), **known)
+
+
+def _shape_reasons(subject: Subject) -> Iterator[StepReason]:
+    if subject.family.name == "encoder":
+        yield StepReason(step="shape", code="does-not-generate", text=msg("an encoder: it embeds or ranks, and generates nothing"), against=True)
+    elif subject.family.name == "unknown":
+        text = msg("layers of {architecture} that no reader knows: its cache cannot be derived", architecture=subject.shape.architecture)
+        yield StepReason(step="shape", code="layers-unknown", text=text, against=True)
+
+
+def checkpoints(subject: Subject, fleet: Fleet) -> list[tuple[str, Checkpoint, bool]]:
+    """(id, checkpoint, assumed) in the order to try: what this GPU computes natively first. One published checkpoint a precision, the publisher's own first."""
+    files, dtype = subject.files, subject.checkpoint.dtype
+    own = (files.id, subject.checkpoint, False)
+    by_format: dict[str, tuple[str, Checkpoint, bool]] = {rules.main_format(subject.checkpoint).name: own}
+    entries = cast("list[dict[str, Any]]", files.facts.get("checkpoints", []))
+    organisation = files.id.partition("/")[0]
+    for entry in sorted(entries, key=lambda e: (not str(e["id"]).startswith(f"{organisation}/"), e.get("source") != "vllm recipe")):
+        checkpoint = rules.assumed_checkpoint(str(entry.get("precision")), dtype)
+        hardware = cast("list[str]", entry.get("hardware", []))
+        if checkpoint is not None and (not hardware or fleet.gpu.key.partition("-")[0] in hardware):
+            by_format.setdefault(rules.main_format(checkpoint).name, (str(entry["id"]), checkpoint, True))
+    return sorted(by_format.values(), key=lambda item: rules.preference(fleet.gpu, rules.main_format(item[1])))
+
+
+def host(subject: Subject, question: Question) -> Hosted | list[StepReason]:
+    """The first checkpoint, in order of preference, that some engine serves; else why each did not."""
+    fleet, traffic = question.fleet, question.traffic
+    if (short := rules.context_reason(subject.shape, traffic.context_tokens or 0)) is not None:
+        return [short]
+    elements = sum(weight.elements for weight in subject.shape.weights if weight.part not in ("vision", "audio"))
+    room = fleet.gpu.memory_bytes * fleet.count
+    bare = msgspec.structs.replace(subject.checkpoint, rules=())
+    missing = [reasons for engine in question.engines if (reasons := _blocked(engine, subject, bare, fleet))]
+    if len(missing) == len(question.engines):
+        return [reason for reasons in missing for reason in reasons]
+    why: list[StepReason] = []
+    for name, checkpoint, assumed in checkpoints(subject, fleet):
+        form = rules.main_format(checkpoint)
+        if rules.least_bytes(elements, form) > room:
+            text = msg("{n:n} parameters in {format} need more than the {room:gib} of these GPUs", n=elements, format=form.name, room=room)
+            why.append(StepReason(step="hardware", code="weights-do-not-fit", text=text, against=True))
+            continue
+        hosted = _on_engines(subject, name, checkpoint, assumed, question)
+        if isinstance(hosted, Hosted):
+            return hosted
+        why += hosted
+    return why[::-1] or [StepReason(step="hardware", code="no-checkpoint", text=msg("no checkpoint of a known format"), against=True)]
+
+
+def _on_engines(subject: Subject, name: str, checkpoint: Checkpoint, assumed: bool, question: Question) -> Hosted | list[StepReason]:
+    """The faster of the engines that run this checkpoint here."""
+    fleet = question.fleet
+    why: list[StepReason] = []
+    open_to: list[Engine] = []
+    for engine in question.engines:
+        blocked = _blocked(engine, subject, checkpoint, fleet)
+        why += blocked
+        open_to += [] if blocked else [engine]
+    if not open_to:
+        return why
+    files = msgspec.structs.replace(subject.files, id=name) if assumed else subject.files
+    model = Model(files=files, shape=subject.shape, checkpoint=checkpoint, family=subject.family)
+    work = work_of(model)
+    best: Served | None = None
+    for engine in open_to:
+        served = serve(engine, model, fleet, question.traffic, work)
+        if isinstance(served, Reason):
+            text = rules.worded(served.text, engine.name)
+            why.append(StepReason(step="hardware", code=served.code, text=text, against=True, source=served.source))
+        elif best is None or _speed(served) > _speed(best):
+            best = served
+    if best is None:
+        return why
+    notes = [msgspec.structs.replace(r, against=False) for r in why]
+    if assumed:
+        text = msg(
+            "{name} is published, its config was not at hand: {format} on every linear layer but head, router and towers is assumed",
+            name=name,
+            format=checkpoint.format,
+        )
+        notes.append(StepReason(step="hardware", code="checkpoint-assumed", text=text))
+    notes += rules.format_reasons(fleet.gpu, rules.main_format(checkpoint))
+    return Hosted(model=model, served=best, reasons=notes, assumed=assumed)
+
+
+def _blocked(engine: Engine, subject: Subject, checkpoint: Checkpoint, fleet: Fleet) -> list[StepReason]:
+    """What no layout mends: the engine has no class for it, or no kernel on this chip."""
+    if not any(a.name == subject.shape.architecture for a in engine.table.architectures):
+        text = msg("{engine} {version} has no class for {name}", engine=engine.name, version=engine.version, name=subject.shape.architecture)
+        return [StepReason(step="hardware", code="architecture-unknown", text=text, against=True, source=engine.table.source)]
+    wanted = rules.asked_of_gates(subject.shape, checkpoint)
+    found: list[StepReason] = []
+    for gate in load_gates():
+        if wanted.isdisjoint(gate.needs):
+            continue
+        verdict, reason, _ = gate_reason(gate, engine.name, engine.version, fleet.gpu, wanted)
+        if verdict == "blocked":
+            found.append(StepReason(step="hardware", code=reason.code, text=rules.worded(reason.text, engine.name), against=True, source=reason.source))
+    return found
+
+
+def _speed(served: Served) -> float:
+    return served.candidate.estimate.output_tokens_per_s if served.candidate.estimate else 0.0
+
+
+def workload(model: Model, served: Served, question: Question) -> Iterator[StepReason]:
+    """For and against this model under this traffic."""
+    traffic = question.traffic
+    estimate = served.candidate.estimate
+    tower = sum(group.bytes for group in model.need.groups if group.part == "vision")
+    yield from rules.image_reasons(model.shape, traffic, tower)
+    users = traffic.concurrency
+    length = round(mean(traffic.input_tokens) + mean(traffic.output_tokens))
+    cache = logical_cache(model.shape, min(length, model.shape.max_context_tokens or length))
+    if users is not None and served.room < users:
+        text = msg("{users} requests of {n:n} tokens are asked for at once, {room:.0f} find room", users=users, n=length, room=served.room)
+        yield StepReason(step="workload", code="users-do-not-fit", text=text, against=True)
+        return
+    if estimate is not None:
+        yield from rules.target_reasons(estimate, traffic)
+    yield from rules.cache_reasons(model.shape, cache, served.pool_bytes, traffic)
+    yield from rules.expert_reasons(model.shape, traffic, load_performance().hardware.routing_spread)
+
+
+def _choice(name: str, hosted: Hosted, reasons: Sequence[StepReason], question: Question) -> Choice:
+    model, candidate = hosted.model, hosted.served.candidate
+    return Choice(
+        model=name,
+        checkpoint=model.files.id,
+        verdict="fits",
+        reasons=tuple(reasons),
+        estimate=candidate.estimate,
+        family=model.family.name,
+        parameters=model.need.total_elements,
+        active_parameters=model.need.active_elements,
+        checkpoint_format=model.checkpoint.format,
+        checkpoint_assumed=hosted.assumed,
+        weights_bytes=model.need.total_bytes,
+        engine=hosted.served.engine.label,
+        parallel=candidate.parallel,
+        cost_per_million_tokens=candidate.cost_per_million_tokens,
+        score=_score(question.scores, name, model.files.id),
+    )
+
+
+def _score(scores: Mapping[str, float], *names: str) -> float | None:
+    folded = {name.lower(): value for name, value in scores.items()}
+    return next((folded[name.lower()] for name in names if name.lower() in folded), None)
+
+
+def rank(standing: Sequence[Standing], question: Question) -> list[Standing]:
+    """Frontier first: of models of a size (or score), the one that serves more comes before; larger first inside a tier."""
+    scored = bool(question.scores)
+
+    def size(item: Standing) -> float:
+        return (item.choice.score if item.choice.score is not None else float("-inf")) if scored else float(item.choice.parameters)
+
+    ordered = sorted(standing, key=lambda s: s.choice.model)
+    out: list[Standing] = []
+    for number, tier in enumerate(rules.tiers(ordered, size, lambda s: _speed(s.served)), 1):
+        for item in sorted(tier, key=lambda s: (-size(s), -_speed(s.served), s.choice.model)):
+            place = len(out) + 1
+            command = _command(item, question.traffic) if place <= SHOWN_COMMANDS else None
+            out.append(msgspec.structs.replace(item, choice=msgspec.structs.replace(item.choice, rank=place, tier=number, command=command)))
+    return out
+
+
+def _command(item: Standing, traffic: Traffic) -> str:
+    from serveright.api.planning import launch_of
+    from serveright.outputs import shell
+
+    made = launch_of(item.served.engine, item.model, traffic, item.served.candidate)
+    return shell.command(made.engine, made.model, made.flags, made.env)
+
+
+def _funnel(rejected: Sequence[Choice], fits: int) -> dict[str, int]:
+    counts = Counter(next(r.step for r in choice.reasons if r.against) for choice in rejected)
+    return {"asked": len(rejected) + fits, **{step: counts[step] for step in STEPS if counts[step]}, "fits": fits}
+
+
+def _left_open(question: Question, fleet: Fleet) -> Iterator[Msg]:
+    if question.scores:
+        missing = sum(1 for m in list_models() if _score(question.scores, m.id, *m.checkpoints) is None)
+        yield msg("quality is taken from the scores given; {n} models have none and come last", n=missing)
+    else:
+        yield msg("quality is left open: no published score was read. Size stands in for nothing but size; give --scores FILE with results on your own task")
+    if fleet.gpu.price_usd_per_hour is None:
+        yield msg("cost is left open: no sourced price for {gpu}", gpu=fleet.gpu.name)
+    else:
+        source = fleet.gpu.sources.get("price_usd_per_hour")
+        yield msg("price: {price} USD an hour and GPU ({source})", price=fleet.gpu.price_usd_per_hour, source=source.text if source else "?")
+    yield msg("one layout a model was priced, the fewest GPUs a copy that hold it; `serveright plan MODEL` searches all of them")

@@ -1,0 +1,49 @@
+"""A user's own quality scores: a CSV of `model,score`, or a TOML table `[scores]`. What they measure is the user's business."""
+
+import csv
+import tomllib
+from pathlib import Path
+from typing import Any, cast
+
+from serveright.errors import InputError
+from serveright.types.text import Msg, msg
+
+FORM = msg("Write one `org/model,score` a line, or a TOML table [scores] with \"org/model\" = number.")
+
+
+def read_scores(path: str) -> dict[str, float]:
+    """Model id -> score, higher is better. Raises InputError naming the line or key."""
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(msg("{path}: cannot be read ({why})", path=path, why=str(error)), FORM) from error
+    found = _toml(path, text) if path.endswith(".toml") else _csv(path, text)
+    if not found:
+        raise InputError(msg("{path}: holds no score", path=path), FORM)
+    return found
+
+
+def _toml(path: str, text: str) -> dict[str, float]:
+    try:
+        table = tomllib.loads(text).get("scores", {})
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(msg("{path}: cannot be read ({why})", path=path, why=str(error)), FORM) from error
+    entries = cast("dict[str, Any]", table) if isinstance(table, dict) else {}
+    return {name: _number(path, msg("key {key}", key=name), value) for name, value in entries.items()}
+
+
+def _csv(path: str, text: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for number, row in enumerate(csv.reader(text.splitlines()), 1):
+        cells = [cell.strip() for cell in row]
+        if len(cells) < 2 or not cells[0] or cells[0].startswith("#") or (number == 1 and cells[1].lower() == "score"):
+            continue
+        found[cells[0]] = _number(path, msg("line {n}", n=number), cells[1])
+    return found
+
+
+def _number(path: str, place: Msg, value: object) -> float:
+    try:
+        return float(cast("Any", value))
+    except (TypeError, ValueError) as error:
+        raise InputError(msg("{path}, {place}: {value} is no number", path=path, place=place, value=str(value)), FORM) from error
