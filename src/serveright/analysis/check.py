@@ -11,7 +11,7 @@ from serveright.types.engine import Sized
 from serveright.types.engine_table import EngineTable
 from serveright.types.gate import Gate
 from serveright.types.hardware import Gpu
-from serveright.types.model import Checkpoint, ModelShape
+from serveright.types.model import ModelShape
 from serveright.types.text import msg
 
 
@@ -35,7 +35,8 @@ class Question(Struct, frozen=True, kw_only=True):
     """What a check looks at. `sized` carries the engine's automatic choices and refusals for the smallest layout that was tried."""
 
     shape: ModelShape
-    checkpoint: Checkpoint
+    needs: frozenset[str]
+    """What it asks of hardware and engine (`analysis.gates.needs`)."""
     gpu: Gpu
     table: EngineTable
     version: str
@@ -105,7 +106,7 @@ def _refusals(question: Question) -> list[tuple[VerdictName, Reason]]:
 
 def _gates(question: Question) -> list[tuple[VerdictName, Reason]]:
     found: list[tuple[VerdictName, Reason]] = []
-    for verdict, reason, fix in gate_reasons(question.gates, question.shape, question.checkpoint, question.gpu, question.table.engine, question.version):
+    for verdict, reason, fix in gate_reasons(question.gates, question.needs, question.gpu, question.table.engine, question.version):
         text = msg("{text}. {fix}", text=reason.text, fix=fix) if fix else reason.text
         found.append((verdict, Reason(code=reason.code, text=text, source=reason.source)))
     return found

@@ -43,7 +43,7 @@ def needs(shape: ModelShape, checkpoint: Checkpoint) -> frozenset[str]:
     """What the model asks of hardware and engine, in the words of the gates."""
     found = {f"dtype:{checkpoint.dtype}", f"architecture:{shape.architecture}"}
     format_of = resolver(checkpoint)
-    found |= {format_need(format_of(weight)) for weight in shape.weights if weight.linear and not weight.mtp}
+    found |= {format_need(number) for number in {format_of(weight) for weight in shape.weights if weight.linear and not weight.mtp}}
     for layer in (*shape.layers, *shape.mtp):
         for mixer in layer.mixers:
             found.add("mixer:unknown" if isinstance(mixer, UnknownMixer) else f"mixer:{mixer.kind}")
@@ -81,10 +81,9 @@ def gate_reason(gate: Gate, engine: EngineName, version: str, gpu: Gpu, wanted: 
 
 
 def gate_reasons(
-    gates: Iterable[Gate], shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, engine: EngineName, version: str
+    gates: Iterable[Gate], wanted: frozenset[str], gpu: Gpu, engine: EngineName, version: str
 ) -> list[tuple[VerdictName, Reason, Msg | None]]:
-    """Verdicts of the gates that concern this model, worst first; a layer kind without any gate counts as unknown."""
-    wanted = needs(shape, checkpoint)
+    """Verdicts of the gates that concern what a model asks for (`needs`), worst first; a layer kind without any gate counts as unknown."""
     known = tuple(gates)
     answers: list[tuple[VerdictName, Reason, Msg | None]] = [
         gate_reason(gate, engine, version, gpu, wanted) for gate in known if wanted.intersection(gate.needs)

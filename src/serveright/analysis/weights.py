@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from serveright.formats.resolve import resolver
 from serveright.types.engine import Parallel
-from serveright.types.model import Checkpoint, ModelShape, NumberFormat, Part, Weight
+from serveright.types.model import Checkpoint, Ffn, ModelShape, NumberFormat, Part, Weight
 from serveright.types.weights import WeightGroup, WeightNeed
 
 VOCAB_PADDING = 64
@@ -38,14 +38,27 @@ def weight_need(shape: ModelShape, checkpoint: Checkpoint) -> WeightNeed:
     """Elements and bytes of every part. The checkpoint's own total wins over the computed one, and settles sizes where its format is unknown."""
     resolve = resolver(checkpoint)
     layers = max((weight.layer + 1 for weight in shape.weights if weight.layer is not None), default=0)
+    experts = [next((ffn for ffn in layer.ffns if ffn.kind == "moe"), None) for layer in shape.layers]
     found: dict[tuple[object, ...], _Sum] = {}
+    alike: dict[tuple[object, ...], _Alike] = {}
     active = Fraction(0)
     for weight in shape.weights:
-        form = resolve(weight)
-        units = weight.shape[0] if weight.shard == "vocab" else weight.units
-        key = (weight.part, weight.shard, units, form.name, weight.mtp, weight.layer is None)
-        found.setdefault(key, _Sum(weight, units, form.name, layers)).add(weight, tensor_bytes(weight, form))
-        active += _active(shape, weight)
+        form, layer = resolve(weight), weight.layer
+        routed = experts[layer] if weight.part == "experts" and layer is not None and layer < len(experts) else None
+        kind = (weight.part, weight.shard, weight.units, weight.shape, weight.copies, weight.linear, weight.mtp, layer is None, form, routed)
+        one = alike.get(kind)
+        if one is None:
+            units = weight.shape[0] if weight.shard == "vocab" else weight.units
+            key = (weight.part, weight.shard, units, form.name, weight.mtp, layer is None)
+            total = found.setdefault(key, _Sum(weight, units, form.name, layers))
+            one = alike[kind] = _Alike(total, weight.elements, tensor_bytes(weight, form), _active(shape, weight, routed))
+        one.count += 1
+        if layer is not None:
+            one.total.by_layer[layer] += one.bytes
+    for one in alike.values():
+        one.total.elements += one.elements * one.count
+        one.total.bytes += one.bytes * one.count
+        active += one.active * one.count
     groups = tuple(total.group() for total in found.values())
     computed = sum(group.bytes for group in groups)
     return WeightNeed(
@@ -58,6 +71,13 @@ def weight_need(shape: ModelShape, checkpoint: Checkpoint) -> WeightNeed:
     )
 
 
+class _Alike:
+    """Tensors that differ in path and layer alone: a model has few kinds of them and hundreds of each."""
+
+    def __init__(self, total: "_Sum", elements: int, size: int, active: Fraction) -> None:
+        self.total, self.elements, self.bytes, self.active, self.count = total, elements, size, active, 0
+
+
 class _Sum:
     """A group in the making."""
 
@@ -65,12 +85,6 @@ class _Sum:
         self.first, self.units, self.form = first, units, form
         self.elements = self.bytes = 0
         self.by_layer = [0] * (layers if first.layer is not None else 0)
-
-    def add(self, weight: Weight, size: int) -> None:
-        self.elements += weight.elements
-        self.bytes += size
-        if weight.layer is not None:
-            self.by_layer[weight.layer] += size
 
     def group(self) -> WeightGroup:
         return WeightGroup(
@@ -85,15 +99,12 @@ class _Sum:
         )
 
 
-def _active(shape: ModelShape, weight: Weight) -> Fraction:
+def _active(shape: ModelShape, weight: Weight, moe: Ffn | None) -> Fraction:
     """Elements one token multiplies with. A tied input table counts, as the head it also is; zero experts take their share of the picks on average."""
     head_too = shape.tied_embeddings and weight.part == "embed" and weight.shape[-1] == shape.hidden
     table = weight.part in ("embed", "ngram") and not weight.linear and not head_too
     if weight.mtp or table or weight.part in ("norm", "mtp", *TOWERS):
         return Fraction(0)
-    if weight.part != "experts" or weight.layer is None or weight.layer >= len(shape.layers):
-        return Fraction(weight.elements)
-    moe = next((ffn for ffn in shape.layers[weight.layer].ffns if ffn.kind == "moe"), None)
     if moe is None or moe.experts not in (weight.copies, weight.shape[0]):
         return Fraction(weight.elements)
     return Fraction(weight.elements * moe.experts_per_token, moe.experts + moe.zero_experts)

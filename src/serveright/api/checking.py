@@ -9,13 +9,12 @@ from serveright.analysis.launch import Words
 from serveright.analysis.parsers import choose_parsers
 from serveright.api.engines import Engine, load_engines
 from serveright.api.loading import Model, load_model
-from serveright.api.sizing import size_on
 from serveright.catalog.engines import first_version_with
 from serveright.catalog.gates import load_gates
 from serveright.catalog.gpus import parse_gpu_spec
 from serveright.readers.lore import load_parser_facts
 from serveright.types.design import Check
-from serveright.types.engine import Parallel, Settings
+from serveright.types.engine import Parallel, Settings, Sized
 from serveright.types.hardware import Fleet
 from serveright.types.model import NumberFormat
 from serveright.types.reports import CheckReport, GpuCount
@@ -51,17 +50,24 @@ def check_on(engine: Engine, model: Model, fleet: Fleet, settings: Settings) -> 
     return checking.check(
         checking.Question(
             shape=model.shape,
-            checkpoint=model.checkpoint,
+            needs=model.needs,
             gpu=fleet.gpu,
             table=engine.table,
             version=engine.version,
             gates=load_gates(),
-            sized=size_on(engine, model, fleet, settings, min(SHORT_CONTEXT, model.shape.max_context_tokens or SHORT_CONTEXT)),
+            sized=_choices(engine, model, fleet, settings),
             words=words(engine, model),
             minimum=minimum(engine, model),
             better_checkpoint=better_checkpoint(engine, model, fleet),
         )
     )
+
+
+def _choices(engine: Engine, model: Model, fleet: Fleet, settings: Settings) -> Sized:
+    """What the engine decides by itself. Its weights are left out: whether they fit is another question, and counting them is most of the work."""
+    context = min(SHORT_CONTEXT, model.shape.max_context_tokens or SHORT_CONTEXT)
+    found: Sized = engine.module().size(model.shape, model.checkpoint, 0, fleet.gpu, engine.behaviour, engine.memory, settings, context)
+    return found
 
 
 def template(files: ModelFiles) -> str | None:
@@ -104,7 +110,7 @@ def better_checkpoint(engine: Engine, model: Model, fleet: Fleet) -> str | None:
     """A published checkpoint whose format this GPU computes natively, where the model's own is not; smallest first, the publisher's before others."""
     gates = load_gates()
     formats = tuple(g for g in gates if any(need.startswith("format:") for need in g.needs))
-    if worst(v for v, _, _ in gate_reasons(formats, model.shape, model.checkpoint, fleet.gpu, engine.name, engine.version) if v != "unknown") == "best":
+    if worst(v for v, _, _ in gate_reasons(formats, model.needs, fleet.gpu, engine.name, engine.version) if v != "unknown") == "best":
         return None
     entries = cast("list[dict[str, Any]]", model.files.facts.get("checkpoints", []))
     ranked = sorted(entries, key=lambda entry: (entry.get("source") != "vllm recipe", str(entry.get("precision"))))

@@ -1,9 +1,11 @@
 """From a name to the nouns: files -> shape, checkpoint, weights, family. The one place where facts are loaded and handed in."""
 
 import os
+from functools import cached_property
 
 from msgspec import Struct
 
+from serveright.analysis.gates import needs
 from serveright.analysis.weights import weight_need
 from serveright.families.read import read_model
 from serveright.families.verdict import family
@@ -15,14 +17,23 @@ from serveright.types.source import ModelFiles
 from serveright.types.weights import WeightNeed
 
 
-class Model(Struct, frozen=True, kw_only=True):
-    """Step 1's raw answer, ready for the later steps."""
+class Model(Struct, frozen=True, kw_only=True, dict=True):
+    """Step 1's raw answer, ready for the later steps. What walks over every weight is counted when first asked for."""
 
     files: ModelFiles
     shape: ModelShape
     checkpoint: Checkpoint
-    need: WeightNeed
     family: Family
+
+    @cached_property
+    def need(self) -> WeightNeed:
+        """Elements and bytes of every part."""
+        return weight_need(self.shape, self.checkpoint)
+
+    @cached_property
+    def needs(self) -> frozenset[str]:
+        """What it asks of hardware and engine, in the words of the gates."""
+        return needs(self.shape, self.checkpoint)
 
     @property
     def name(self) -> ModelName:
@@ -42,4 +53,4 @@ def load_model(model: str | ModelFiles, revision: str | None = None) -> Model:
     files = model if isinstance(model, ModelFiles) else read_model_files(model, revision=revision)
     shape = read_model(files)
     checkpoint = read_checkpoint(files)
-    return Model(files=files, shape=shape, checkpoint=checkpoint, need=weight_need(shape, checkpoint), family=family(shape))
+    return Model(files=files, shape=shape, checkpoint=checkpoint, family=family(shape))

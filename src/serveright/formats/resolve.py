@@ -28,6 +28,8 @@ FUSED = {
 """Projections that engines join into one module, by the joint name (vLLM's packed_modules_mapping)."""
 _ROOTS = ("model.language_model.", "language_model.model.", "model.", "language_model.", "")
 _MAGIC = re.compile(r"[*?\[]")
+_NUMBER = re.compile(r"\.\d+(?=\.)")
+_DIGIT = re.compile(r"\d")
 
 
 def format_of(checkpoint: Checkpoint, weight: Weight) -> NumberFormat:
@@ -36,21 +38,24 @@ def format_of(checkpoint: Checkpoint, weight: Weight) -> NumberFormat:
 
 
 def resolver(checkpoint: Checkpoint) -> Callable[[Weight], NumberFormat]:
-    """A function from tensor to format; the rules are compiled once."""
+    """A function from tensor to format; the rules are compiled once, and layers are told apart only where some rule names numbers."""
     compiled = [_Rule(rule) for rule in checkpoint.rules]
     dtype = plain(checkpoint.dtype)
+    alike = not any(rule.numbered for rule in compiled)
+    known: dict[tuple[str, str, bool], NumberFormat] = {}
 
-    runs_needed = any(rule.within and rule.plain for rule in compiled)
+    def look(weight: Weight) -> NumberFormat:
+        names = spellings(weight.path)
+        return next((rule.format or dtype for rule in compiled if rule.applies(weight, names)), dtype)
 
     def resolve(weight: Weight) -> NumberFormat:
-        if not weight.linear and len(weight.shape) < 2:
+        if not compiled or (not weight.linear and len(weight.shape) < 2):
             return dtype
-        names = spellings(weight.path)
-        runs = {run for name in names for run in _runs(name)} if runs_needed else set[str]()
-        for rule in compiled:
-            if rule.applies(weight, names, runs):
-                return rule.format or dtype
-        return dtype
+        path = _NUMBER.sub(".0", weight.path) if alike else weight.path
+        key = (path, weight.part, weight.linear)
+        if key not in known:
+            known[key] = look(weight)
+        return known[key]
 
     return resolve
 
@@ -80,17 +85,23 @@ class _Rule:
         self.globs = re.compile("|".join(translate(text + tail) for text in odd for tail in ("", ".*")[: 1 + rule.within])) if odd else None
         self.regexes = [re.compile(pattern[3:]) for pattern in rule.patterns if pattern.startswith("re:")]
         self.everything = not rule.patterns
+        self.numbered = any(_DIGIT.search(pattern) for pattern in rule.patterns) or any("?" in text for text in globs)
+        self.lengths: dict[str, set[int]] = {}
+        """Components that plain texts begin with -> how many components such texts have."""
+        for text in self.plain if self.within else ():
+            parts = text.split(".")
+            self.lengths.setdefault(parts[0], set()).add(len(parts))
 
-    def applies(self, weight: Weight, names: list[str], runs: set[str]) -> bool:
+    def applies(self, weight: Weight, names: list[str]) -> bool:
         if self.target == "path":
             # a table is quantised only where it is named
-            return self._matches(names, runs)
+            return self._matches(names)
         if not weight.linear or weight.part in self.skip or (self.target == "experts" and weight.part != "experts"):
             return False
-        return self.everything or self._matches(names, runs)
+        return self.everything or self._matches(names)
 
-    def _matches(self, names: list[str], runs: set[str]) -> bool:
-        if self.plain and not self.plain.isdisjoint(runs if self.within else names):
+    def _matches(self, names: list[str]) -> bool:
+        if self.plain and (any(map(self._inside, names)) if self.within else not self.plain.isdisjoint(names)):
             return True
         return any(self._fits(name) for name in names)
 
@@ -101,8 +112,11 @@ class _Rule:
             return True
         return any(regex.match(name) for regex in self.regexes)
 
-
-def _runs(name: str) -> list[str]:
-    """Every run of whole components: a.b.c -> a, a.b, a.b.c, b, b.c, c."""
-    parts = name.split(".")
-    return [".".join(parts[first:last]) for first in range(len(parts)) for last in range(first + 1, len(parts) + 1)]
+    def _inside(self, name: str) -> bool:
+        """Some run of whole components (of a.b.c: a, a.b, a.b.c, b, b.c, c) is one of the plain texts."""
+        parts = name.split(".")
+        for first, part in enumerate(parts):
+            for length in self.lengths.get(part, ()):
+                if first + length <= len(parts) and ".".join(parts[first : first + length]) in self.plain:
+                    return True
+        return False

@@ -2,7 +2,7 @@
 
 import fnmatch
 import re
-from collections.abc import Iterable
+from collections.abc import Callable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,6 +11,9 @@ from serveright.types.hardware import Gpu
 from serveright.types.model import Attention, Checkpoint, Latent, Layer, ModelShape, NumberFormat, Recurrent
 from serveright.types.sglang import Experts, SglangBehaviour
 
+_MAGIC = re.compile(r"[*?\[]")
+_NUMBER = re.compile(r"\.\d+(?=\.)")
+_DIGIT = re.compile(r"\d|\?")
 _DTYPES = {"float16": "fp16", "bfloat16": "bf16", "half": "fp16"}
 
 
@@ -218,7 +221,8 @@ def _kv_scheme(checkpoint: Checkpoint) -> str | None:
 
 
 def _experts(shape: ModelShape, checkpoint: Checkpoint) -> Experts:
-    found = {f for f in (format_of(checkpoint, w.path) for w in shape.weights if w.part == "experts" and not w.mtp) if f is not None}
+    paths = {w.path for w in shape.weights if w.part == "experts" and not w.mtp} if checkpoint.rules else set[str]()
+    found = {f for f in map(formats(checkpoint), paths) if f is not None}
     names: set[Experts] = set()
     for number in found:
         if number.name.startswith("nvfp4"):
@@ -234,23 +238,47 @@ def _experts(shape: ModelShape, checkpoint: Checkpoint) -> Experts:
 
 
 def format_of(checkpoint: Checkpoint, path: str) -> NumberFormat | None:
-    """The number format of one module path (`*` stands for any expert); None where no rule names it."""
-    concrete = path.replace("*", "0")
-    for rule in checkpoint.rules:
-        if rule.target == "experts" and "expert" not in path:
-            continue
-        if rule.target != "path" and not rule.patterns:
-            return rule.format
-        if _matches(rule.patterns, concrete) or _matches(rule.patterns, path):
-            return rule.format
-    return None
+    """The number format of one module path (`*` stands for any expert); None where no rule names it. For many paths take `formats` once."""
+    return formats(checkpoint)(path)
 
 
-def _matches(patterns: Iterable[str], path: str) -> bool:
-    for pattern in patterns:
-        if pattern.startswith("re:"):
-            if re.match(pattern[3:], path):
-                return True
-        elif pattern in ("*", "Linear") or f"{path}.".startswith(f"{pattern}.") or fnmatch.fnmatchcase(path, pattern):
+def formats(checkpoint: Checkpoint) -> Callable[[str], NumberFormat | None]:
+    """A function from module path to format; patterns are compiled once, and layers told apart only where some rule names numbers."""
+    rules = [(rule, _Names(rule.patterns)) for rule in checkpoint.rules]
+    alike = not any(_DIGIT.search(pattern) for rule in checkpoint.rules for pattern in rule.patterns)
+    known: dict[str, NumberFormat | None] = {}
+
+    def look(path: str) -> NumberFormat | None:
+        for rule, names in rules:
+            if rule.target == "experts" and "expert" not in path:
+                continue
+            if (rule.target != "path" and not rule.patterns) or names.hold(path.replace("*", "0")) or names.hold(path):
+                return rule.format
+        return None
+
+    def find(path: str) -> NumberFormat | None:
+        key = _NUMBER.sub(".0", path) if alike else path
+        if key not in known:
+            known[key] = look(key)
+        return known[key]
+
+    return find
+
+
+class _Names:
+    """Patterns of one rule sorted by kind: plain texts in a set, globs as one expression, regular expressions as they are."""
+
+    def __init__(self, patterns: tuple[str, ...]) -> None:
+        texts = [p for p in patterns if not p.startswith("re:")]
+        self.all = any(p in ("*", "Linear") for p in texts)
+        self.plain = frozenset(texts)
+        globs = [p for p in texts if _MAGIC.search(p)]
+        self.globs = re.compile("|".join(map(fnmatch.translate, globs))) if globs else None
+        self.regexes = [re.compile(p[3:]) for p in patterns if p.startswith("re:")]
+
+    def hold(self, path: str) -> bool:
+        """A plain text names its module and everything below it."""
+        if self.all or (self.globs is not None and self.globs.match(path)) or any(r.match(path) for r in self.regexes):
             return True
-    return False
+        parts = path.split(".")
+        return bool(self.plain) and any(".".join(parts[:n]) in self.plain for n in range(1, len(parts) + 1))
