@@ -43,8 +43,9 @@ def main() -> int:
     _coverage(scored, truth)
     _anchored(points, unseen, truth)
     _choices(points, unseen)
-    for title, key in (("model", lambda p: p.model), ("GPU", lambda p: p.gpu), ("engine", lambda p: p.engine)):
-        _table(title, points, unseen, truth, key)
+    _table("model", points, unseen, truth, lambda point: point.model)
+    _table("GPU", points, unseen, truth, lambda point: point.gpu)
+    _table("engine", points, unseen, truth, lambda point: point.engine)
     _worst(points, unseen, truth)
     return 0
 

@@ -26,7 +26,7 @@ PRIOR: dict[str, tuple[float, float]] = {
 """Centre and standard deviation (of the logarithm) before any end-to-end row was seen: kernel tables and counting."""
 UPPER = {"dense_bandwidth": 1.0, "expert_bandwidth": 1.0, "cache_bandwidth": 1.0, "dense_compute": 1.3, "overlap": 1.0, "routing_spread": 1.0}
 KEYED: dict[str, tuple[float, float, float]] = {
-    "request_s": (0.035, 0.8, 0.5), "poll_steps": (4.0, 1.0, 0.7), "rank_wait_steps": (15.0, 0.7, 0.3), "cold_start_s": (0.4, 1.2, 0.7),
+    "request_s": (0.035, 0.8, 0.5), "poll_steps": (4.0, 1.0, 0.7), "rank_wait_steps": (15.0, 0.7, 0.3), "cold_start_s": (0.15, 0.8, 0.4),
     "kernels": (1.0, 0.15, 0.05), "slowdown": (1.0, 0.01, 0.01),
 }  # fmt: skip
 """Centre, spread between engines, spread between generations of one engine."""
@@ -36,7 +36,7 @@ AGE_SPREAD = {"cdna3": 0.5, "cdna4": 0.5}
 AGE_OTHERS = 0.001
 """Spread of the yearly log change of step time; close to none where age and model cannot be told apart."""
 BURST_SPREAD = 0.3
-STRENGTH = {"hardware": 15.0, "floor": 8.0, "scheduling": 3.0}
+STRENGTH = {"hardware": 15.0, "floor": 8.0, "scheduling": 6.0}
 """How many residuals one standard deviation of a prior outweighs. Points of one sweep are near copies, and few models were measured: weak priors on
 hardware factors fit these models better and the next one worse (left-out errors decided)."""
 FLOOR = ("kernels@", "slowdown@")
@@ -188,10 +188,14 @@ def _plain(struct: Any) -> Any:
 
 
 def _with_means(table: dict[str, Scheduling]) -> dict[str, Scheduling]:
+    """Add what stands for an unseen generation: the engine's mean, but not the slowness of generations whose software is young."""
     out = dict(table)
     engines = sorted({key.split("/")[0] for key in table})
     for engine in engines:
-        out[f"{engine}/*"] = _mean([value for key, value in table.items() if key.startswith(f"{engine}/")])
+        mine = {key: value for key, value in table.items() if key.startswith(f"{engine}/")}
+        usual = [value for key, value in mine.items() if key.split("/")[1] not in SLOWDOWN_SPREAD]
+        level = _mean(usual) if usual else Scheduling(request_s=0.0, poll_steps=0.0)
+        out[f"{engine}/*"] = structs.replace(_mean(list(mine.values())), slowdown=level.slowdown, kernels=level.kernels, age_per_year=0.0)
     out["*/*"] = _mean([out[f"{engine}/*"] for engine in engines])
     return out
 

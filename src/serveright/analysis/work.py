@@ -58,6 +58,8 @@ class Rows(Struct, frozen=True, kw_only=True):
     decode_flops: float
     prefill_flops: float
     itemsize: float | None = None
+    window: bool = False
+    """`cap` is a window: older rows are dropped, not only skipped."""
 
 
 class Kernels(Struct, frozen=True, kw_only=True):
@@ -174,6 +176,7 @@ def _times(rows: Rows, layers: int) -> Rows:
         decode_flops=rows.decode_flops,
         prefill_flops=rows.prefill_flops,
         itemsize=rows.itemsize,
+        window=rows.window,
     )
 
 
@@ -184,8 +187,10 @@ def mixer_rows(mixer: Mixer) -> list[Rows]:
         cap = float(mixer.window_tokens or (mixer.chunk_tokens or 0) / 2 or UNBOUNDED)
         if mixer.indexer is not None:
             cap = min(cap, float(mixer.indexer.topk * (mixer.sparse_block_tokens or 1)))
-        width = mixer.head_dim + mixer.v_head_dim
-        rows = [Rows(layers=1, heads=mixer.kv_heads, width=mixer.kv_heads * width, per_token=1, cap=cap, decode_flops=flops, prefill_flops=flops)]
+        width, window = mixer.head_dim + mixer.v_head_dim, mixer.window_tokens is not None and mixer.indexer is None
+        rows = [
+            Rows(layers=1, heads=mixer.kv_heads, width=mixer.kv_heads * width, per_token=1, cap=cap, decode_flops=flops, prefill_flops=flops, window=window)
+        ]
         return rows + _index_rows(mixer)
     if isinstance(mixer, Latent):
         return _latent_rows(mixer) + _index_rows(mixer)
@@ -198,15 +203,15 @@ def _latent_rows(mixer: Latent) -> list[Rows]:
     sparse = mixer.indexer is not None or mixer.compress_ratio is not None
     prefill = decode if sparse else 2.0 * mixer.query_heads * (mixer.nope_dim + mixer.rope_dim + mixer.v_head_dim)
 
-    def rows(per_token: float, cap: float) -> Rows:
-        return Rows(layers=1, heads=1, width=width, per_token=per_token, cap=cap, decode_flops=decode, prefill_flops=prefill)
+    def rows(per_token: float, cap: float, *, window: bool = False) -> Rows:
+        return Rows(layers=1, heads=1, width=width, per_token=per_token, cap=cap, decode_flops=decode, prefill_flops=prefill, window=window)
 
     topk = float(mixer.indexer.topk) if mixer.indexer is not None else UNBOUNDED
     ratio = mixer.compress_ratio or 1
     if ratio > 1:
-        window = [rows(1, float(mixer.window_tokens))] if mixer.window_tokens else []
+        window = [rows(1, float(mixer.window_tokens), window=True)] if mixer.window_tokens else []
         return [rows(1 / ratio, topk), *window]
-    return [rows(1, min(topk, float(mixer.window_tokens or UNBOUNDED)))]
+    return [rows(1, min(topk, float(mixer.window_tokens or UNBOUNDED)), window=mixer.window_tokens is not None and mixer.indexer is None)]
 
 
 def _index_rows(mixer: Attention | Latent) -> list[Rows]:
