@@ -1,0 +1,101 @@
+"""The inherited command of the playbook gets every question answered; old words are judged against the version they run on."""
+
+import pytest
+
+from serveright.outputs.language import render
+from serveright.readers.lore import load_lore
+from serveright.rules.explain import explain
+from serveright.rules.migrate import Migration, migrate
+from serveright.rules.run import audit_command
+from serveright.types.engine_table import EngineName
+from tests.rules.bench import command_of, context_of, table_of
+
+COMMAND = (
+    "python3 -m sglang.launch_server --model nvidia/GLM-5.2-NVFP4 --tensor-parallel-size 8 --quantization modelopt_fp4 --tool-call-parser glm47 "
+    "--reasoning-parser glm45 --chunked-prefill-size 16384 --mem-fraction-static 0.80"
+)
+
+
+def found(command: str, gpu: str = "", version: str | None = None) -> dict[str, str]:
+    return {finding.code: render(finding.message, "en") + " " + render(finding.why, "en") for finding in audit_command(context_of(command, gpu, version))}
+
+
+def test_the_three_classics() -> None:
+    experts = found(COMMAND, "8xb200")
+    assert "GiB a GPU either way" in experts["PAR07"]
+    assert "256-wide slice of all 256 experts" in experts["PAR07"]
+    forced = found(COMMAND + " --kv-cache-dtype fp8_e4m3", "8xh200")["KV05"]
+    assert "656-byte" in forced
+    assert "1152-byte" in forced
+    assert "flashmla_kv" in forced
+    assert "PARSE01" in found(COMMAND.replace("--tool-call-parser glm47 ", ""), "8xb200")
+    assert "576-byte" in experts["KV05"]
+
+
+def test_every_flag_and_every_absent_one_is_explained() -> None:
+    context = context_of(COMMAND, "8xb200")
+    told = explain(context)
+    present = {choice.flag: render(choice.why, "en") for choice in told.present}
+    absent = {left.flag: render(left.why, "en") for left in told.absent}
+    assert set(present) == {flag.written for flag in context.command.flags}
+    assert "with 0.86" in present["--mem-fraction-static"]
+    assert "glm47" in present["--tool-call-parser"]
+    assert "glm45" in present["--reasoning-parser"]
+    assert "576-byte" in absent["--kv-cache-dtype"]
+    assert "trtllm" in absent["--attention-backend"]
+    assert {"--ep-size", "--moe-runner-backend", "--page-size", "--dtype"} <= set(absent)
+
+
+OLD = [
+    ("vllm serve m --enable-moe-ep", "VER01", "never a flag"),
+    ("python -m sglang.launch_server --model-path m --enable-moe-ep", "VER01", "never a flag"),
+    ("python -m sglang.launch_server --model-path m --enable-flashinfer-mla", "VER01", "left sglang after 0.4.7"),
+    ("vllm serve m --dtype fp8", "VER05", "not a choice"),
+    ("vllm serve m --eplb-algorithm deepseek", "VER01", "is sglang's, not vllm's"),
+    ("vllm serve m --ep-num-redundant-experts 32", "VER01", "is sglang's, not vllm's"),
+    ("python -m sglang.launch_server --model-path m --mm-processor-cache-type shm", "VER01", "is vllm's, not sglang's"),
+    ('vllm serve m --speculative-config \'{"method":"qwen3_next_mtp","num_speculative_tokens":2}\'', "VER08", "read as mtp"),
+    ("vllm serve m --swap-space 4", "VER01", "left vllm after 0.17"),
+]
+
+
+@pytest.mark.parametrize(("command", "code", "words"), OLD, ids=[command[-40:] for command, _, _ in OLD])
+def test_words_of_old_recipes(command: str, code: str, words: str) -> None:
+    assert words in found(command)[code]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "vllm serve m --mm-processor-cache-type shm",
+        "python -m sglang.launch_server --model-path m --tp 2 --ep 2 --enable-eplb --eplb-algorithm deepseek --ep-num-redundant-experts 32",
+    ],
+)
+def test_words_that_are_valid(command: str) -> None:
+    assert not {"VER01", "VER05"} & set(found(command))
+
+
+def moved(command: str, engine: EngineName, version: str | None = None) -> Migration:
+    read = command_of(command, version)
+    return migrate(read, table_of(read.engine, read.engine_version), table_of(engine, None), load_lore())
+
+
+def words(migration: Migration) -> str:
+    return " ".join(choice.flag + (f" {choice.value}" if choice.value else "") for choice in migration.launch.flags)
+
+
+def test_layout_and_parsers_cross_the_engines_and_come_back() -> None:
+    there = moved("vllm serve m -tp 2 -dp 4 --enable-expert-parallel --enable-auto-tool-choice --tool-call-parser hermes --no-enable-prefix-caching", "sglang")
+    assert words(there) == "--tp-size 8 --attn-dp-size 4 --ep-size 8 --tool-call-parser qwen25 --disable-radix-cache"
+    back = moved(f"sglang serve --model-path m {words(there)}", "vllm")
+    assert (
+        words(back)
+        == "--tensor-parallel-size 2 --data-parallel-size 4 --enable-expert-parallel --tool-call-parser hermes --enable-auto-tool-choice --no-enable-prefix-caching"
+    )
+
+
+def test_what_has_no_equivalent_is_listed() -> None:
+    migration = moved("VLLM_ATTENTION_BACKEND=X vllm serve m --swap-space 3 --task generate --num-redundant-experts 2", "vllm", "0.10.0")
+    assert {lost.name for lost in migration.lost} == {"--swap-space", "--task", "VLLM_ATTENTION_BACKEND"}
+    assert words(migration) == "--eplb-config.num_redundant_experts 2"
+    assert any("0.92" in str(note.values.get("new")) for note in migration.notes)
