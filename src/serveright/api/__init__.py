@@ -7,14 +7,27 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from serveright.api.checking import check
+    from serveright.api.checking import check, check_all
+    from serveright.api.choosing import choose
+    from serveright.api.comparing import compare
+    from serveright.api.explaining import explain
     from serveright.api.inspection import inspect
     from serveright.api.loading import load_model
     from serveright.api.planning import plan
     from serveright.api.sizing import size
 
-_HOMES = {"inspect": "inspection", "size": "sizing", "check": "checking", "plan": "planning", "load_model": "loading"}
-__all__ = ["check", "inspect", "load_model", "plan", "size"]
+_HOMES = {
+    "choose": "choosing",
+    "compare": "comparing",
+    "explain": "explaining",
+    "inspect": "inspection",
+    "size": "sizing",
+    "check": "checking",
+    "check_all": "checking",
+    "plan": "planning",
+    "load_model": "loading",
+}
+__all__ = ["check", "check_all", "choose", "compare", "explain", "inspect", "load_model", "plan", "size"]
 
 
 def __getattr__(name: str) -> Any:

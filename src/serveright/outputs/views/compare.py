@@ -1,0 +1,27 @@
+"""What `compare` shows: one column a model, one row a question, and what follows."""
+
+from collections.abc import Iterator
+
+from serveright.types.choosing import CompareReport
+from serveright.types.document import Block, Bullets, Document, Heading, Table
+from serveright.types.text import msg
+
+
+def document(report: CompareReport) -> Document:
+    """The whole page."""
+    traffic = report.traffic
+    title = msg(
+        "{n} side by side: {users} requests at once, {input:n} tokens in, {output:n} out",
+        n=len(report.columns), users=traffic.concurrency or 1, input=traffic.input_tokens[0], output=traffic.output_tokens[0],
+    )  # fmt: skip
+    return Document(title=title, blocks=tuple(_blocks(report)))
+
+
+def _blocks(report: CompareReport) -> Iterator[Block]:
+    columns = (msg("question"), *report.columns)
+    table = tuple((row.label, *(row.values[name] for name in report.columns)) for row in report.rows)
+    yield Table(columns, table, wide=tuple(range(1, len(columns))))
+    yield Heading(msg("What follows"))
+    yield Bullets(report.verdicts)
+    yield Heading(msg("Why each row"))
+    yield Table((msg("question"), msg("why it matters")), tuple((row.label, row.why) for row in report.rows), wide=(1,))
