@@ -53,8 +53,12 @@ def plan(
     settings: Settings | None = None,
     anchors: Mapping[EngineName, tuple[Anchor, ...]] | None = None,
     revision: str | None = None,
+    curves: bool = False,
 ) -> PlanReport:
-    """The best design for `traffic`, every other with the reason it lost, and the command. `chosen` is None where nothing fits. Raises UserError."""
+    """The best design for `traffic`, every other with the reason it lost, and the command. `chosen` is None where nothing fits.
+
+    `curves` adds what pictures need. Raises UserError.
+    """
     loaded = load_model(model, revision)
     fleet = parse_gpu_spec(gpu, gpus, nodes)
     asked = with_context(traffic or Traffic(concurrency=32), loaded)
@@ -65,7 +69,12 @@ def plan(
     checks = {e.name: checking.check_on(e, loaded, fleet, wished) for e in engines}
     runnable = [e for e in engines if checks[e.name].verdict != "blocked"]
     found = find(loaded, fleet, asked, wished, runnable, objective, anchors or {})
-    return _report(loaded, fleet, asked, wished, engines, checks, found)
+    report = _report(loaded, fleet, asked, wished, engines, checks, found)
+    if not curves:
+        return report
+    from serveright.api.curves import plan_curves
+
+    return msgspec.structs.replace(report, curves=plan_curves(loaded, fleet, asked, engines, found))
 
 
 def with_context(traffic: Traffic, model: Model) -> Traffic:

@@ -9,6 +9,7 @@ from serveright.api.loading import Model, load_model
 from serveright.api.ways_out import ways_out
 from serveright.catalog.gpus import parse_gpu_spec
 from serveright.errors import UsageError
+from serveright.types.curves import Curves
 from serveright.types.engine import Parallel, Settings, Sized
 from serveright.types.hardware import Fleet
 from serveright.types.reports import CapacityReport, GpuCount, KvGroup, KvReport, MemoryReport, PerRank, SizeReport, SizeResult
@@ -26,8 +27,12 @@ def size(
     settings: Settings | None = None,
     context_tokens: int | None = None,
     revision: str | None = None,
+    curves: bool = False,
 ) -> SizeReport:
-    """Cache, memory and capacity of a model on given GPUs, once per engine. `settings.parallel.tp` 0 means: as many as the GPUs allow. Raises UserError."""
+    """Cache, memory and capacity of a model on given GPUs, once per engine; `curves` adds what pictures need.
+
+    `settings.parallel.tp` 0 means: as many as the GPUs allow. Raises UserError.
+    """
     loaded = load_model(model, revision)
     fleet = parse_gpu_spec(gpu, gpus, nodes)
     settings = with_parallel(settings or Settings(parallel=Parallel(tp=0)), fleet)
@@ -44,7 +49,14 @@ def size(
         results=results,
         derivation=logical.derivation,
         ways_out=tuple(way for e, r in zip(engines, results, strict=True) if not r.fits for way in ways_out(e, loaded, fleet, settings, context)),
+        curves=_curves(engines, loaded, fleet, settings) if curves else None,
     )
+
+
+def _curves(engines: tuple[Engine, ...], model: Model, fleet: Fleet, settings: Settings) -> Curves:
+    from serveright.api.curves import cache_parts, users_lines
+
+    return Curves(cache=cache_parts(model, logical_dtype(model, settings)), users=users_lines(engines, model, fleet, settings))
 
 
 def context_of(model: Model, asked: int | None) -> int:

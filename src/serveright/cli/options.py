@@ -46,6 +46,12 @@ class Output(Struct, frozen=True, kw_only=True):
     quiet: bool
     verbose: bool
     exit_zero: bool
+    plot: str | None = None
+
+    @property
+    def draws(self) -> bool:
+        """Pictures are wanted: `--plot`, or a format that shows them."""
+        return self.plot is not None or self.format in ("html", "markdown")
 
     def use_color(self) -> bool:
         """`--color` wins over FORCE_COLOR and NO_COLOR, those over the terminal."""
@@ -99,6 +105,13 @@ class Output(Struct, frozen=True, kw_only=True):
             raise SystemExit(1)
 
 
+def _write(option: str, file: str, data: bytes) -> None:
+    try:
+        Path(file).write_bytes(data)
+    except OSError as error:
+        raise InputError(msg("{option} {file}: cannot be written ({why})", option=option, file=file, why=error.strerror or "")) from error
+
+
 def output(formats: tuple[str, ...] = FORMATS) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Adds the common options and hands the command one `out: Output`."""
 
@@ -106,6 +119,7 @@ def output(formats: tuple[str, ...] = FORMATS) -> Callable[[Callable[..., None]]
         @click.option("--format", "format_", type=click.Choice(formats), default=None, help=say(msg("How to print the result.")))
         @click.option("--json", "as_json", is_flag=True, help=say(msg("Short for --format json.")))
         @click.option("-o", "--output", "file", metavar="FILE", help=say(msg("Write the result to FILE.")))
+        @click.option("--plot", metavar="FILE", help=say(msg("Draw the report's pictures: FILE.svg, FILE.png, FILE.json (Vega-Lite), or NAME=FILE for one of them.")))
         @click.option("--lang", type=click.Choice(LANGUAGES), default=LANG, help=say(msg("Language of the prose.")))
         @click.option("--explain", is_flag=True, help=say(msg("Show how every number came about.")))
         @click.option("--color", type=click.Choice(("auto", "always", "never")), default="auto", help=say(msg("Colour; NO_COLOR is honoured.")))
@@ -118,6 +132,7 @@ def output(formats: tuple[str, ...] = FORMATS) -> Callable[[Callable[..., None]]
             format_: str | None,
             as_json: bool,
             file: str | None,
+            plot: str | None,
             lang: str,
             explain: bool,
             color: str,
@@ -129,16 +144,17 @@ def output(formats: tuple[str, ...] = FORMATS) -> Callable[[Callable[..., None]]
             if as_json and format_ not in (None, "json"):
                 raise UsageError(msg("--json and --format {format} contradict each other", format=format_), msg("Give one of them."))
             chosen = "json" if as_json else format_ or "text"
-            function(out=Output(format=chosen, file=file, lang=lang, explain=explain, color=color, quiet=quiet, verbose=verbose, exit_zero=exit_zero), **rest)
+            out = Output(format=chosen, file=file, plot=plot, lang=lang, explain=explain, color=color, quiet=quiet, verbose=verbose, exit_zero=exit_zero)
+            function(out=out, **rest)
 
         return command
 
     return decorate
 
 
-def model_argument(function: Callable[..., None]) -> Callable[..., None]:
+def model_argument(function: Callable[..., None], *, required: bool = True) -> Callable[..., None]:
     """MODEL and --revision."""
-    function = click.argument("model", metavar="MODEL")(function)
+    function = click.argument("model", metavar="MODEL" if required else "[MODEL]", required=required)(function)
     return click.option("--revision", help=say(msg("Branch, tag or commit on the Hub.")))(function)
 
 

@@ -3,7 +3,7 @@
 import gettext
 import os
 import string
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,12 +35,17 @@ def default_language(environment: Mapping[str, str] | None = None) -> str:
 class _Formatter(string.Formatter):
     """str.format with our units: gib, n, s, pct, list."""
 
-    def __init__(self, lang: str) -> None:
+    def __init__(self, lang: str, mark: "Mark | None" = None) -> None:
         self.lang = lang
+        self.mark = mark
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, Msg):
-            value = render(value, self.lang)
+            value = render(value, self.lang, self.mark)
+        text = self._plain(value, format_spec)
+        return self.mark(value, text) if self.mark and isinstance(value, (int, float)) else text
+
+    def _plain(self, value: Any, format_spec: str) -> str:
         match format_spec:
             case "gib":
                 return units.gib(value)
@@ -54,9 +59,13 @@ class _Formatter(string.Formatter):
                 return format(value, format_spec)
 
 
-def render(text: Msg | str, lang: str) -> str:
+Mark = Callable[[float, str], str]
+"""(value, its text) -> text: lets a format mark the numbers inside a sentence."""
+
+
+def render(text: Msg | str, lang: str, mark: Mark | None = None) -> str:
     """The prose of a message in `lang`. A template whose values are missing is our bug and raises KeyError."""
     if isinstance(text, str):
         return text
     template = _catalogue(lang).gettext(text.template) if text.template else ""
-    return _Formatter(lang).vformat(template, (), text.values)
+    return _Formatter(lang, mark).vformat(template, (), text.values)

@@ -1,6 +1,7 @@
 """A document as GitHub-flavoured Markdown."""
 
 import re
+from base64 import b64encode
 
 from serveright.outputs.language import render
 from serveright.outputs.text import number, safe
@@ -39,7 +40,17 @@ def _block(block: Block, lang: str) -> list[str]:
             lines = [f"- `{d.name} = {d.formula}` = {number(d.result)} {escape(d.unit)}. {cell(d.reason)}" for d in block.items]
             return ["\n".join(lines)] if lines else []
         case Chart():
-            return [cell(block.alternative)]
+            return [_picture(block, lang) or cell(block.alternative)]
+
+
+def _picture(chart: Chart, lang: str) -> str:
+    """The drawing inside the file itself, "" where nothing can draw."""
+    from serveright.outputs import draw
+
+    if not draw.available():
+        return ""
+    data = b64encode(draw.svg(draw.framed(chart, lang)).encode()).decode()
+    return f"![{escape(render(chart.alternative, lang))}](data:image/svg+xml;base64,{data})"
 
 
 def document(doc: Document, lang: str) -> str:

@@ -161,7 +161,7 @@ def _block(block: Block, options: Options) -> list[str]:
         case Derivations():
             return list(_derivations(block, options))
         case Chart():
-            return _flow(_cell(block.alternative, options), options)
+            return []  # the figures stand beside it in words; --plot draws
 
 
 def document(doc: Document, options: Options) -> str:

@@ -62,10 +62,12 @@ class Derivations(Struct, frozen=True, tag="derivations"):
 
 
 class Chart(Struct, frozen=True, tag="chart"):
-    """A Vega-Lite specification; formats that cannot draw show `alternative`."""
+    """A Vega-Lite specification, texts in it may be `Msg`; where it cannot be drawn `alternative` stands (a terminal leaves it out). `name` tells pictures of one report apart."""
 
     spec: dict[str, Any]
     alternative: Cell
+    name: str = ""
+    title: Cell = ""
 
 
 Block = Heading | Paragraph | Bullets | Pairs | Table | Code | Derivations | Chart

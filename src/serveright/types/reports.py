@@ -4,6 +4,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from serveright.types.curves import Curves
 from serveright.types.derivation import Derivation
 from serveright.types.design import Check, Estimate, FlagChoice, Flip, LeftToEngine, Reason
 from serveright.types.engine import Parallel, Refusal
@@ -107,6 +108,8 @@ class InspectReport(Struct, frozen=True, kw_only=True):
     hints: tuple[Msg, ...] = ()
     """What the model card or the catalogue says, where it adds to or differs from the config."""
     derivation: tuple[Derivation, ...] = ()
+    curves: Curves | None = None
+    """For pictures, where they were asked for."""
 
 
 class EngineVersion(Struct, frozen=True, kw_only=True, rename={"note": "version_note"}):
@@ -203,6 +206,8 @@ class SizeReport(Struct, frozen=True, kw_only=True):
     results: tuple[SizeResult, ...]
     derivation: tuple[Derivation, ...]
     ways_out: tuple[Msg, ...] = ()
+    curves: Curves | None = None
+    """For pictures, where they were asked for."""
 
 
 class CheckReport(Struct, frozen=True, kw_only=True):
@@ -212,6 +217,21 @@ class CheckReport(Struct, frozen=True, kw_only=True):
     model: ModelName
     gpu: GpuCount
     engines: tuple[Check, ...]
+
+
+class ModelChecks(Struct, frozen=True, kw_only=True):
+    """One model of the catalogue, by engine."""
+
+    id: str
+    engines: tuple[Check, ...]
+
+
+class CatalogueCheckReport(Struct, frozen=True, kw_only=True):
+    """Steps 3 and 4 for every model of the catalogue on one kind of GPU."""
+
+    schema: str = "serveright.check-all/1"
+    gpu: GpuCount
+    models: tuple[ModelChecks, ...]
 
 
 class PlanCandidate(Struct, frozen=True, kw_only=True):
@@ -254,3 +274,5 @@ class PlanReport(Struct, frozen=True, kw_only=True):
     steps: dict[str, Any]
     findings: tuple[Finding, ...]
     ways_out: tuple[Msg, ...] = ()
+    curves: Curves | None = None
+    """For pictures, where they were asked for."""

@@ -14,5 +14,5 @@ def command(model: str, revision: str | None, out: Output) -> None:
     from serveright import api
     from serveright.outputs.views.inspect import document
 
-    report = api.inspect(model, revision)
+    report = api.inspect(model, revision, curves=out.draws)
     out.show(report, document, quiet=report.family)

@@ -30,6 +30,6 @@ def command(
     from serveright import api
     from serveright.outputs.views.plan import document
 
-    report = api.plan(model, gpu, traffic, gpus=gpus, nodes=nodes, engine=engine, objective=objective, revision=revision)
+    report = api.plan(model, gpu, traffic, gpus=gpus, nodes=nodes, engine=engine, objective=objective, revision=revision, curves=out.draws)
     out.show(report, document, quiet=report.chosen.command if report.chosen else "")
     out.finish(failed=report.chosen is None)

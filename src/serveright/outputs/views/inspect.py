@@ -47,6 +47,10 @@ def _blocks(report: InspectReport) -> Iterator[Block]:
         ),
         right=(1, 2, 3, 4, 5),
     )
+    if report.curves is not None:
+        from serveright.outputs.views import pictures
+
+        yield from pictures.shape(report, report.curves)
     yield Heading(msg("Weights by part"))
     parts = sorted(report.parameters.parts.items(), key=lambda item: -item[1])
     yield Table(

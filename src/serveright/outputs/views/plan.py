@@ -26,8 +26,16 @@ def _blocks(report: PlanReport) -> Iterator[Block]:
         if report.ways_out:
             yield Bullets(report.ways_out)
     yield from _shape(report.steps["shape"])
+    if report.curves is not None:
+        from serveright.outputs.views import pictures
+
+        yield from pictures.shape(report.steps["shape"], report.curves)
     if report.steps["memory"] is not None:
         yield from _memory(report.steps["memory"])
+        if report.curves is not None:
+            from serveright.outputs.views import pictures
+
+            yield from pictures.room(report.steps["memory"], report.curves, report.steps["design"]["traffic"].context_tokens)
     yield Heading(msg("3-4 Hardware and software"))
     for check in report.steps["hardware"]:
         text, style = check_view.VERDICTS[check.verdict]
@@ -91,6 +99,10 @@ def _design(report: PlanReport) -> Iterator[Block]:
         yield Paragraph(msg("{n} more layouts fit; --json lists them all", n=len(fitting) - SHOWN), "dim")
     if fitting and fitting[0].estimate is not None:
         yield from _trust(fitting[0].estimate)
+    if report.curves is not None:
+        from serveright.outputs.views import pictures
+
+        yield from pictures.design(report, report.curves, [_name(c) for c in report.candidates])
     misfits = [c for c in report.candidates if not c.fits]
     fallen = [*((name, reason.text) for name, reason in report.rejected), *((_name(c), c.lost_because.text) for c in misfits if c.lost_because)]
     if fallen:

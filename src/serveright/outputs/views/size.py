@@ -31,6 +31,10 @@ def _blocks(report: SizeReport) -> Iterator[Block]:
         )
     )
     yield Derivations(report.derivation)
+    if report.curves is not None:
+        from serveright.outputs.views import pictures
+
+        yield from pictures.sizes(report, report.curves)
     for result in report.results:
         yield from _engine(result)
     if report.ways_out:
