@@ -28,7 +28,7 @@ class Compose:
 
     def deployments(self) -> Iterator[Deployment]:
         """Every engine start of the file."""
-        for _, _, service in pairs(get(self.root, "services")):
+        for name, _, service in pairs(get(self.root, "services")):
             env = self._environment(service)
             image_node = get(service, "image")
             image_text = _defaults(text(image_node) or "")
@@ -39,7 +39,8 @@ class Compose:
             at = word(image_node, self.file) if image_node is not None else Word("", place(service, self.file))
             for start in starts_in_container(values, image, env, at, 0, self.unread):
                 start = replace(start, image=image, image_text=image_text)
-                yield Deployment(start=start, gpu_count=_gpu_count(service, env))
+                role = next((phase for phase in ("prefill", "decode") if phase in name.lower()), "aggregated")
+                yield Deployment(start=start, gpu_count=_gpu_count(service, env), role=role)
 
     def _words(self, node: Node | None, env: dict[str, Word]) -> tuple[Value, ...]:
         if node is None:

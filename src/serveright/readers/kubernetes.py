@@ -31,6 +31,13 @@ _GPU_LABELS = (
     "beta.amd.com/gpu.device-name",
 )
 _ARGUMENT_VARIABLES = ("VLLM_ADDITIONAL_ARGS", "VLLM_ARGS", "SGLANG_ARGS")
+_PARALLELISM = {
+    "tensor": "--tensor-parallel-size",
+    "pipeline": "--pipeline-parallel-size",
+    "data": "--data-parallel-size",
+    "dataLocal": "--data-parallel-size-local",
+    "expert": "--enable-expert-parallel",
+}
 _REFERENCE = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 
 
@@ -96,6 +103,7 @@ class Manifest:
         if not values and image.engine is None:
             return []
         at = word(image_node, self.file) if image_node is not None and text(image_node) else Word("", place(node, self.file))
+        values.extend(self._sizes(node, chain, env))
         served = image
         if text(get(node, "modelCommand")) == "vllmServe" or self._served_by_platform(node, chain):
             served = Image(image.engine or "vllm", image.version, image.tag, serves=True)
@@ -114,6 +122,22 @@ class Manifest:
             return True
         format_name = (text(get(node, "modelFormat", "name")) or "").lower()
         return format_name in ("vllm", "huggingface")
+
+    def _sizes(self, node: Node, chain: tuple[Node, ...], env: dict[str, Word]) -> list[Value]:
+        """Parallel sizes that a platform writes as flags itself: `parallelism` of KServe's LLMInferenceService."""
+        workload = next((above for above in reversed(chain) if get(above, "template") is not None), None)
+        sizes = get(workload, "parallelism")
+        if sizes is None or get(node, "command") is not None or not any(get(above, "spec", "model", "uri") is not None for above in chain):
+            return []
+        values: list[Value] = []
+        for name, _, value in pairs(sizes):
+            flag = _PARALLELISM.get(name)
+            if flag and name == "expert" and text(value) == "true":
+                values.append(Value(Placed(flag, self.file, [(0, place(value, self.file).line, place(value, self.file).column)])))
+            elif flag and name != "expert":
+                at = [(0, place(value, self.file).line, place(value, self.file).column)]
+                values += [Value(Placed(flag, self.file, at)), self._value(value, env)]
+        return values
 
     def _words(self, node: Node | None, env: dict[str, Word]) -> list[Value]:
         if node is None:

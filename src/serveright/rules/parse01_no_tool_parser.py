@@ -44,6 +44,8 @@ def check(context: Context) -> Iterator[Hit]:
     """A parser is known for the model, and the command does not name one."""
     if context.command.role == "prefill" or (context.shape is not None and not context.shape.causal):
         return
+    if context.has("--dyn-tool-call-parser"):  # Dynamo's frontend parses
+        return
     given = context.flag("--tool-call-parser")
     if given is not None:
         if context.vllm and not context.on("--enable-auto-tool-choice"):

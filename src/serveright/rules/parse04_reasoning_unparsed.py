@@ -44,7 +44,7 @@ def check(context: Context) -> Iterator[Hit]:
     if choice is None or (choice.reasoning is None and not choice.thinks_unasked) or context.command.role == "prefill":
         return
     given = context.value("--reasoning-parser")
-    if given is None and context.has("--reasoning-parser"):
+    if given is None and context.has("--reasoning-parser", "--dyn-reasoning-parser"):
         return
     if given == "minimax-append-think" and choice.reasoning is not None:
         yield Hit(

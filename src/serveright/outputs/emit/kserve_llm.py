@@ -60,7 +60,7 @@ def _workload(deployment: Deployment, role: Role) -> dict[str, Any]:
     if role.nodes > 1:
         parallel = role.parallel
         made["parallelism"] = {
-            "tensor": parallel.tp,
+            "tensor": parallel.tp if parallel.tp > 1 else None,
             "pipeline": parallel.pp if parallel.pp > 1 else None,
             "data": parallel.dp if parallel.dp > 1 else None,
             "dataLocal": parallel.dp // role.nodes if parallel.dp >= role.nodes > 1 else None,

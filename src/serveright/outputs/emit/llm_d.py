@@ -81,7 +81,7 @@ def _engine(deployment: Deployment, role: Role, port: int, join: Join | None) ->
         engine[probe] = {**engine[probe], "httpGet": {"path": "/health", "port": port}}
     engine["ports"][0] = {"name": "http", "containerPort": port}
     engine["volumeMounts"] = [mount for mount in engine["volumeMounts"] if mount["name"] == "shm"]
-    return {**engine, "name": "vllm", "modelCommand": "custom", "mountModelVolume": True}
+    return {**engine, "name": deployment.engine, "modelCommand": "custom", "mountModelVolume": True}
 
 
 def _either(deployment: Deployment, role: Role, join: Join, port: int) -> str:

@@ -33,19 +33,12 @@ def _over_nodes(deployment: Deployment, role: Role, join: Join, say: words.Say) 
     yield "export LEADER"
     flags, argv = words.serving(deployment, role), words.argv(deployment, ())
     raw = words.node_flags(join.flags, "SLURM_NODEID", "LEADER")
-    leader = words.shell_command(argv, flags, raw, indent="    ")
-    if not join.follower:
-        yield f"srun bash -c '{_inside(leader)}'"
-        return
-    follower = words.shell_command(argv, flags, [*raw, *words.node_flags(join.follower, "SLURM_NODEID", "LEADER")], indent="    ")
-    yield "# shellcheck disable=SC2016"
-    yield f"srun --nodes=1 --ntasks=1 --nodelist=\"$LEADER\" bash -c '{_inside(leader)}' &"
-    yield f"srun --nodes={role.nodes - 1} --ntasks={role.nodes - 1} --exclude=\"$LEADER\" bash -c '{_inside(_shifted(follower))}'"
-
-
-def _shifted(text: str) -> str:
-    """Followers of their own step count from 0 again: node ids of the job are the step's plus one."""
-    return "SLURM_NODEID=$((SLURM_NODEID + 1))\n" + text
+    lines = [words.shell_command(argv, flags, raw)]
+    if join.follower:
+        follower = [*raw, *words.node_flags(join.follower, "SLURM_NODEID", "LEADER")]
+        lines = ['if [ "$SLURM_NODEID" -gt 0 ]; then', "  " + words.shell_command(argv, flags, follower, indent="    "), "fi", *lines]
+    yield "# shellcheck disable=SC2016  # every node expands its own SLURM_NODEID"
+    yield f"srun bash -c '{_inside(chr(10).join(lines))}'"
 
 
 def _inside(text: str) -> str:

@@ -88,7 +88,7 @@ def container(
         limits["memory"] = quantity(deployment.host_bytes)
     return clean(
         {
-            "name": deployment.engine,
+            "name": f"{deployment.engine}-{role.name}" if deployment.disaggregated else deployment.engine,
             "image": deployment.image,
             "command": list(command),
             "args": list(args),
