@@ -14,6 +14,7 @@ pytestmark = pytest.mark.shared
 LIMITS = {
     "layout": {"tpot": (0.075, 0.28), "throughput": (0.085, 0.37), "ttft_mean": (0.29, 0.72), "ttft_median": (0.24, 0.58)},
     "model": {"tpot": (0.112, 0.40), "throughput": (0.115, 0.45), "ttft_mean": (0.40, 1.0)},
+    "gpu": {"tpot": (0.125, 0.45), "throughput": (0.125, 0.48), "ttft_mean": (0.36, 0.95)},
 }
 """(median, 90th percentile) that must not be passed, a tenth above what was reached on 2026-11-29."""
 Array = Any
@@ -49,6 +50,10 @@ def test_known_cell_layout_left_out(points: list[Point]) -> None:
 
 def test_model_left_out(points: list[Point], unseen_models: dict[str, Array]) -> None:
     check("model", points, unseen_models)
+
+
+def test_gpu_left_out(points: list[Point]) -> None:
+    check("gpu", points, evaluate.left_out(points, start(), evaluate.GROUPS["gpu"]))
 
 
 def test_layout_picked_beats_rules_that_know_nothing(points: list[Point], unseen_models: dict[str, Array]) -> None:
