@@ -80,9 +80,7 @@ def gate_reason(gate: Gate, engine: EngineName, version: str, gpu: Gpu, wanted: 
     return "unknown", Reason(code=f"gate-{gate.id}", text=text, source=gate.source), None
 
 
-def gate_reasons(
-    gates: Iterable[Gate], wanted: frozenset[str], gpu: Gpu, engine: EngineName, version: str
-) -> list[tuple[VerdictName, Reason, Msg | None]]:
+def gate_reasons(gates: Iterable[Gate], wanted: frozenset[str], gpu: Gpu, engine: EngineName, version: str) -> list[tuple[VerdictName, Reason, Msg | None]]:
     """Verdicts of the gates that concern what a model asks for (`needs`), worst first; a layer kind without any gate counts as unknown."""
     known = tuple(gates)
     answers: list[tuple[VerdictName, Reason, Msg | None]] = [
@@ -90,6 +88,6 @@ def gate_reasons(
     ]
     covered = {need for gate in known for need in gate.needs}
     bare = sorted(n for n in wanted - covered if n.startswith(("mixer:", "format:")) and n not in ("format:16bit", "format:32bit"))
-    unsure: VerdictName = "unknown"
-    answers += [(unsure, Reason(code="gate-none", text=msg("no gate is known for {need}", need=need.split(":")[1])), None) for need in bare]
+    for need in bare:
+        answers.append(("unknown", Reason(code="gate-none", text=msg("no gate is known for {need}", need=need.split(":")[1])), None))
     return sorted(answers, key=lambda answer: -ORDER.index(answer[0]))

@@ -12,12 +12,13 @@ from serveright.api.loading import Model, load_model
 from serveright.catalog.engines import first_version_with
 from serveright.catalog.gates import load_gates
 from serveright.catalog.gpus import parse_gpu_spec
+from serveright.catalog.models import list_models
 from serveright.readers.lore import load_parser_facts
 from serveright.types.design import Check
 from serveright.types.engine import Parallel, Settings, Sized
 from serveright.types.hardware import Fleet
 from serveright.types.model import NumberFormat
-from serveright.types.reports import CheckReport, GpuCount
+from serveright.types.reports import CatalogueCheckReport, CheckReport, GpuCount, ModelChecks
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
 
@@ -42,6 +43,18 @@ def check(
         model=loaded.name,
         gpu=GpuCount(key=fleet.gpu.key, count=fleet.count, nodes=fleet.nodes),
         engines=tuple(check_on(e, loaded, fleet, settings or Settings(parallel=Parallel(tp=fleet.count))) for e in load_engines(engine)),
+    )
+
+
+def check_all(gpu: str, *, gpus: int | None = None, nodes: int | None = None, engine: str = "both") -> CatalogueCheckReport:
+    """Every model of the catalogue on one kind of GPU, by id. Raises UserError."""
+    fleet = parse_gpu_spec(gpu, gpus, nodes)
+    engines = load_engines(engine)
+    settings = Settings(parallel=Parallel(tp=fleet.count))
+    models = (load_model(listed.id) for listed in list_models())
+    return CatalogueCheckReport(
+        gpu=GpuCount(key=fleet.gpu.key, count=fleet.count, nodes=fleet.nodes),
+        models=tuple(ModelChecks(id=model.files.id, engines=tuple(check_on(e, model, fleet, settings) for e in engines)) for model in models),
     )
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from serveright.types.design import Check, VerdictName
-from serveright.types.document import Block, Bullets, Cell, Document, Heading, Pairs, Paragraph, Style
-from serveright.types.reports import CheckReport
+from serveright.types.document import Block, Bullets, Cell, Document, Heading, Pairs, Paragraph, Style, Table
+from serveright.types.reports import CatalogueCheckReport, CheckReport, ModelChecks
 from serveright.types.text import Msg, msg
 
 VERDICTS: dict[VerdictName, tuple[Msg, Style]] = {
@@ -19,6 +19,19 @@ def document(report: CheckReport) -> Document:
     """The whole page of one model on one GPU."""
     title = msg("{model} on {gpu}: does it run?", model=report.model.id, gpu=report.gpu.key)
     return Document(title=title, blocks=tuple(block for check in report.engines for block in engine(check)))
+
+
+def catalogue(report: CatalogueCheckReport) -> Document:
+    """One line a model: the verdicts, and why where it is not the best."""
+    names = [f"{check.engine} {check.version}" for check in report.models[0].engines] if report.models else []
+    columns: tuple[Cell, ...] = (msg("model"), *names, msg("why"))
+    title = msg("{count} models of the catalogue on {gpu}: do they run?", count=len(report.models), gpu=report.gpu.key)
+    return Document(title=title, blocks=(Table(columns, tuple(map(_row, report.models)), wide=(len(columns) - 1,)),))
+
+
+def _row(model: ModelChecks) -> tuple[Cell, ...]:
+    worst = next((check for check in model.engines if check.verdict != "best" and check.reasons), None)
+    return (model.id, *(check.verdict for check in model.engines), worst.reasons[0].text if worst else "")
 
 
 def engine(check: Check) -> Iterator[Block]:
