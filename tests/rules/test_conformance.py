@@ -1,13 +1,16 @@
 """Each rule keeps the form all rules keep, its bad examples fire and its good ones do not."""
 
 import re
+from pathlib import Path
 
 import pytest
 
+import serveright
 from serveright.rules.registry import HEADINGS, Example, Rule, all_rules, find_rule
 from tests.rules.bench import context_of
 
 RULES = all_rules()
+PAGES = Path(serveright.__file__).parent / "locale" / "ko" / "rules"
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
@@ -39,3 +42,14 @@ def test_codes_and_names_are_unique() -> None:
 def test_examples(rule: Rule, example: Example) -> None:
     hits = list(rule.check(context_of(example.command, example.gpu, example.version)))
     assert bool(hits) == example.bad, [str(hit.message) for hit in hits]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_the_korean_page_stands_beside(rule: Rule) -> None:
+    page = (PAGES / f"{rule.code}.md").read_text()
+    assert len(re.findall(r"^## .+$", page, re.MULTILINE)) == len(HEADINGS)
+    assert re.search(r"[가-힣]", page.partition("\n")[0])
+
+
+def test_no_korean_page_without_a_rule() -> None:
+    assert {path.stem for path in PAGES.glob("*.md")} == {rule.code for rule in RULES}
