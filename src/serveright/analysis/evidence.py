@@ -1,0 +1,194 @@
+"""Readings -> signs: what a log's periodic figures, metrics pages, GPUs, a benchmark and the command itself say about a server. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from serveright.analysis.given import Given
+from serveright.types.diagnosis import LogReading, Scrape, Sign
+from serveright.types.model import Latent, ModelShape, Recurrent
+from serveright.types.text import msg
+
+FULL = 0.95
+"""Share of the cache from which on it is full."""
+FREE = 0.6
+"""Share of the cache below which room is no limit."""
+MANY_QUERIES = 2000
+"""Tokens asked of the prefix cache before a rate of zero means anything."""
+SPREAD = 2.0
+"""Busiest rank over the mean from which on ranks are unevenly loaded."""
+LOW_ACCEPTANCE = 0.4
+BUSY = 32
+"""Running requests from which on speculation has to earn its keep."""
+
+
+def log_signs(log: LogReading) -> Iterator[Sign]:
+    """What the periodic lines add up to, and whether the server ever served."""
+    series = log.series
+    at = log.source
+    if log.started:
+        yield Sign(key="derived:started", source=at)
+    if log.errors:
+        last = log.errors[-1]
+        yield Sign(key="derived:ended_with_error", source=at, line=last.line, text=last.text)
+    usage, waiting = series.get("kv_usage"), series.get("waiting")
+    if (preempted := series.get("preemptions")) is not None and preempted.high > 0:
+        yield Sign(key="log:preempting", source=at, text=msg("preemptions up to {n:n} in one interval", n=preempted.high))
+    if usage is not None and usage.high >= FULL:
+        yield Sign(key="log:kv_full", source=at, text=msg("KV cache usage up to {share:pct}", share=usage.high))
+    if usage is not None and waiting is not None and waiting.high >= 1 and waiting.mean > 0.5 and usage.high < FREE:
+        yield Sign(
+            key="log:waiting_kv_low", source=at, text=msg("{n:n} requests waited while at most {share:pct} of the cache was used", n=waiting.high, share=usage.high)
+        )
+    state = series.get("state_usage")
+    if state is not None and state.high > 0.75 and waiting is not None and waiting.high >= 1 and (usage is None or usage.mean < FREE):
+        yield Sign(key="metrics:state_pool_full", source=at, text=msg("state pool used to {share:pct} while requests wait", share=state.high))
+    accepted = series.get("acceptance_rate")
+    if accepted is not None and accepted.mean < LOW_ACCEPTANCE:
+        yield Sign(key="metrics:acceptance_low", source=at, text=msg("{share:pct} of the drafted tokens are accepted", share=accepted.mean))
+
+
+def scrape_signs(scrapes: Sequence[Scrape]) -> Iterator[Sign]:
+    """Levels from the last page, rates over all of them; one engine's pages, oldest first."""
+    if not scrapes:
+        return
+    last = scrapes[-1]
+    grown = growth(scrapes)
+    yield from _pressure(scrapes, last, grown)
+    yield from _prefix(last, grown)
+    yield from _ranks(last, scrapes)
+    drafted, accepted = grown.get("draft_tokens", 0), grown.get("accepted_tokens", 0)
+    rate = accepted / drafted if drafted else last.total.get("acceptance_rate")
+    if rate is not None and (drafted > 100 or "acceptance_rate" in last.total) and rate < LOW_ACCEPTANCE:
+        yield _sign("acceptance_low", last, msg("{share:pct} of the drafted tokens are accepted", share=rate))
+    if drafted and last.total.get("running", 0) > BUSY:
+        yield _sign("speculation_at_load", last, msg("{n:n} requests run while tokens are drafted", n=last.total["running"]))
+    if grown.get("corrupted", 0) > 0:
+        yield _sign("corrupted", last, msg("{n:n} requests had undefined logits", n=grown["corrupted"]))
+
+
+def growth(scrapes: Sequence[Scrape]) -> dict[str, float]:
+    """By how much each counter grew over the pages; since the start where there is one page. A restart begins anew."""
+    if len(scrapes) == 1:
+        return dict(scrapes[0].total)
+    grown: dict[str, float] = {}
+    for before, after in zip(scrapes, scrapes[1:], strict=False):
+        for name, value in after.total.items():
+            step = value - before.total.get(name, 0.0)
+            grown[name] = grown.get(name, 0.0) + (step if step >= 0 else value)
+    return grown
+
+
+def _sign(key: str, scrape: Scrape, text: object) -> Sign:
+    return Sign(key=f"metrics:{key}", source=scrape.source, text=text)  # pyright: ignore[reportArgumentType]
+
+
+def _pressure(scrapes: Sequence[Scrape], last: Scrape, grown: Mapping[str, float]) -> Iterator[Sign]:
+    usage = max(scrape.total.get("kv_usage", 0.0) for scrape in scrapes)
+    waiting = max(scrape.total.get("waiting", 0.0) for scrape in scrapes)
+    capacity = max(scrape.total.get("waiting_capacity", 0.0) for scrape in scrapes)
+    state = max(scrape.total.get("state_usage", 0.0) for scrape in scrapes)
+    if "preemptions" in grown:
+        if grown["preemptions"] > 0:
+            yield _sign("preempting", last, msg("{n:n} preemptions", n=grown["preemptions"]))
+        else:
+            yield _sign("no_preemption", last, msg("no preemption"))
+    if usage >= FULL:
+        yield _sign("kv_full", last, msg("KV cache usage up to {share:pct}", share=usage))
+    if capacity >= 1:
+        yield _sign("waiting_capacity", last, msg("{n:n} requests wait for room in the cache", n=capacity))
+    if state > 0.75 and waiting >= 1 and last.total.get("full_usage", usage) < FREE:
+        yield _sign("state_pool_full", last, msg("state pool used to {share:pct} while requests wait", share=state))
+    elif waiting >= 1 and capacity < 1 and "kv_usage" in last.total and usage < FREE:
+        yield _sign("waiting_kv_low", last, msg("{n:n} requests waited while at most {share:pct} of the cache was used", n=waiting, share=usage))
+
+
+def _prefix(last: Scrape, grown: Mapping[str, float]) -> Iterator[Sign]:
+    enabled = last.info.get("enable_prefix_caching")
+    if enabled == "False":
+        yield _sign("prefix_off", last, 'enable_prefix_caching="False"')
+    elif enabled == "True":
+        yield _sign("prefix_on", last, 'enable_prefix_caching="True"')
+    asked = grown.get("prefix_queries", grown.get("prompt_tokens", 0) if last.engine == "sglang" else 0)
+    if asked >= MANY_QUERIES and enabled != "False" and not grown.get("prefix_hits", 0) and ("prefix_hits" in last.total or "hit_rate" in last.total):
+        yield _sign("prefix_zero", last, msg("no hit in {n:n} tokens asked of the prefix cache", n=asked))
+
+
+def _ranks(last: Scrape, scrapes: Sequence[Scrape]) -> Iterator[Sign]:
+    if len(last.ranks) > 1:
+        load = {
+            rank: sum(scrape.ranks.get(rank, {}).get(name, 0.0) for scrape in scrapes for name in ("running", "waiting")) / len(scrapes) for rank in last.ranks
+        }
+        mean = sum(load.values()) / len(load)
+        if mean >= 1 and (max(load.values()) >= SPREAD * mean or min(load.values()) == 0):
+            yield _sign("ranks_uneven", last, msg("requests by rank: {loads}", loads=", ".join(f"{rank}: {n:g}" for rank, n in sorted(load.items()))))
+    balance = last.total.get("expert_balance")
+    if balance is not None and balance < 0.75:
+        yield _sign("experts_uneven", last, msg("mean over busiest expert rank: {share:pct}", share=balance))
+
+
+_SWITCHES: tuple[tuple[str, tuple[str, ...], str | None], ...] = (
+    ("tool_parser", ("--tool-call-parser",), "no_tool_parser"),
+    ("reasoning_parser", ("--reasoning-parser",), "no_reasoning_parser"),
+    ("chat_template", ("--chat-template",), "no_chat_template"),
+    ("forced_backend", ("--attention-backend", "--moe-backend", "--moe-runner-backend", "--mm-attention-backend"), None),
+    ("pool_by_hand", ("--num-gpu-blocks-override", "--max-total-tokens", "--kv-cache-memory-bytes", "--kv-cache-memory"), "no_pool_by_hand"),
+    ("connector", ("--kv-transfer-config", "--enable-lmcache", "--kv-offloading-size", "--enable-hierarchical-cache"), "no_connector"),
+    ("quantization", ("--quantization",), "no_quantization"),
+    ("block_by_hand", ("--block-size", "--mamba-block-size", "--page-size"), "no_block_by_hand"),
+    ("eager", ("--enforce-eager", "--disable-cuda-graph"), "graphs_on"),
+)
+
+
+def command_signs(given: Given, shape: ModelShape | None) -> Iterator[Sign]:
+    """What the command says and does not say, as far as causes ask."""
+    for present, flags, absent in _SWITCHES:
+        found = given.flag(*flags)
+        if found is not None and (present != "eager" or given.on(*flags)):
+            yield Sign(key=f"command:{present}", source=found.location.file, line=found.location.line, text=f"{found.written} {found.value or ''}".strip())
+        elif absent is not None:
+            yield _said(given, absent)
+    environment = given.command.env
+    if not given.has(*_SWITCHES[3][1]) and not any(name.endswith(("ATTENTION_BACKEND", "MLA_DISABLE")) for name in environment):
+        yield _said(given, "no_forced_backend")
+    if "VLLM_TRACE_FUNCTION" not in environment:
+        yield _said(given, "no_tracing")
+    if given.speculation is None:
+        yield _said(given, "no_speculation")
+    if given.value("--kv-cache-dtype") in (None, "auto"):
+        yield _said(given, "kv_dtype_auto")
+    if given.value("--dtype") in (None, "auto", "bfloat16"):
+        yield _said(given, "dtype_auto")
+    if given.parallel.ep > 1:
+        yield _said(given, "expert_parallel")
+    if given.parallel.gpus == 1:
+        yield _said(given, "one_gpu")
+    if shape is not None:
+        mixers = [mixer for layer in shape.layers for mixer in layer.mixers]
+        yield _said(given, "recurrent" if any(isinstance(mixer, Recurrent) for mixer in mixers) else "not_recurrent")
+        if not any(isinstance(mixer, Latent) and mixer.indexer is not None for mixer in mixers):
+            yield _said(given, "not_dsa")
+
+
+_WORDS = {
+    "no_tool_parser": msg("the command sets no tool parser"),
+    "no_reasoning_parser": msg("the command sets no reasoning parser"),
+    "no_chat_template": msg("the command sets no chat template"),
+    "no_pool_by_hand": msg("the command leaves the pool's size to the engine"),
+    "no_connector": msg("the command names no KV connector or host tier"),
+    "no_quantization": msg("the command names no quantisation"),
+    "no_block_by_hand": msg("the command sets no block size"),
+    "graphs_on": msg("the command leaves CUDA graphs on"),
+    "no_forced_backend": msg("the command forces no backend"),
+    "no_tracing": msg("function tracing is off"),
+    "no_speculation": msg("the command turns no speculation on"),
+    "kv_dtype_auto": msg("the KV cache keeps its automatic precision"),
+    "dtype_auto": msg("the model runs in its own dtype"),
+    "expert_parallel": msg("experts are kept whole"),
+    "one_gpu": msg("there is one rank only"),
+    "recurrent": msg("the model has recurrent layers"),
+    "not_recurrent": msg("the model has no recurrent layers"),
+    "not_dsa": msg("the model has no sparse latent attention"),
+}
+
+
+def _said(given: Given, key: str) -> Sign:
+    return Sign(key=f"command:{key}", source=given.command.location.file, line=given.command.location.line, text=_WORDS[key])

@@ -1,0 +1,241 @@
+"""From symptom to cause: whatever the operator has -> signs -> causes, with the repair as a command."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from serveright.analysis.evidence import command_signs, log_signs, scrape_signs
+from serveright.analysis.memory_from_log import memory_parts
+from serveright.analysis.not_a_fault import not_a_fault
+from serveright.api.auditing import Ask, facts_of, read
+from serveright.errors import InputError, UserError
+from serveright.readers.benchmark import BenchPoint, parse_benchmark
+from serveright.readers.echo import command_of_echo
+from serveright.readers.engine_log import Progress, read_log
+from serveright.readers.metrics import read_scrapes
+from serveright.readers.nvidia_smi import is_smi, parse_smi
+from serveright.readers.symptom_text import read_symptom
+from serveright.rules import repair as repairing
+from serveright.rules.causes.edits import edits_from
+from serveright.rules.causes.rank import next_checks, ranked, ruled_out, score
+from serveright.rules.causes.unknown import unknown_error
+from serveright.rules.context import Context
+from serveright.rules.run import audit_command
+from serveright.types.command import LaunchCommand
+from serveright.types.diagnosis import Cause, DiagnoseReport, LogReading, Scrape, Sign
+from serveright.types.engine_table import EngineName
+from serveright.types.report import Edit, Finding
+from serveright.types.text import Msg, msg
+
+ROUNDS = 4
+"""Repairs may need a repair of their own."""
+SURE = 0.2
+"""Causes with a smaller share do not touch the command."""
+
+
+class Bundle(Struct, frozen=True, kw_only=True):
+    """What there is. `logs` and `metrics` are files or URLs, `command` a file or the command itself, `model` as every verb takes it."""
+
+    logs: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    command: str | None = None
+    model: str | None = None
+    gpu: str | None = None
+    engine: EngineName | None = None
+    version: str | None = None
+    symptoms: tuple[str, ...] = ()
+    smi: str | None = None
+    bench: str | None = None
+    url: str | None = None
+    probe: bool = False
+    """Send a few requests to `url`."""
+
+
+class Seen(Struct, frozen=True, kw_only=True):
+    """Everything read from a bundle."""
+
+    logs: tuple[LogReading, ...]
+    scrapes: tuple[Scrape, ...]
+    command: LaunchCommand | None
+    command_text: str
+    signs: tuple[Sign, ...]
+    bench: tuple[BenchPoint, ...]
+    notes: tuple[Msg, ...]
+    inputs: tuple[str, ...]
+
+
+def diagnose(bundle: Bundle, progress: Progress | None = None, tell: Callable[[Msg], None] | None = None) -> DiagnoseReport:
+    """Causes, likeliest first. Raises UserError where nothing was given or an input cannot be read; one dead URL among others is a note."""
+    seen = gather(bundle, progress, tell)
+    engine, version = _engine(bundle, seen)
+    asked = Ask(engine=bundle.engine, version=bundle.version or version, gpu=bundle.gpu, model=bundle.model)
+    context = None if seen.command is None else Context.of(seen.command, facts_of(seen.command, asked))
+    findings: list[Finding] = [] if context is None else audit_command(context)
+    signs = seen.signs if context is None else (*seen.signs, *command_signs(context, context.shape))
+    scored = score(signs, findings, engine)
+    causes = ranked(scored)
+    if not any(cause.likelihood > 0.4 for cause in causes):
+        causes = (*unknown_error(seen.logs, causes), *causes)
+    checks = next_checks(causes, signs)
+    return DiagnoseReport(
+        inputs=seen.inputs,
+        engine=engine,
+        version=version,
+        causes=causes,
+        corrected_command=None if context is None else corrected(seen, causes, context, asked),
+        ruled_out=ruled_out(scored, causes),
+        not_a_fault=not_a_fault(signs, seen.scrapes, any(point.random for point in seen.bench), None if context is None else context.sized),
+        next_checks=checks,
+        memory=() if context is None or context.sized is None else memory_parts(seen.logs, context.sized),
+        notes=seen.notes,
+    )
+
+
+def gather(bundle: Bundle, progress: Progress | None = None, tell: Callable[[Msg], None] | None = None) -> Seen:
+    """Reads every input."""
+    notes: list[Msg] = []
+    logs = tuple(read_log(Path(log), progress) for log in bundle.logs)
+    scrapes = tuple(_scrapes(bundle, notes))
+    signs: list[Sign] = [sign for log in logs for sign in (*log.signs, *log_signs(log))]
+    signs += scrape_signs(scrapes)
+    for text in bundle.symptoms:
+        signs += read_symptom(text)
+    if bundle.smi:
+        signs += _gpu_signs(bundle.smi)
+    bench = parse_benchmark(_text(bundle.bench)) if bundle.bench else ()
+    if bundle.bench and not bench:
+        notes.append(msg("{file} is no result of vLLM's or SGLang's benchmark or of GuideLLM", file=bundle.bench))
+    if bundle.url and bundle.probe:
+        from serveright.probes.run import probe_signs
+
+        signs += probe_signs(bundle.url, tell)
+    text, file = _command_text(bundle, logs)
+    asked = Ask(engine=bundle.engine, version=bundle.version or next((log.version for log in logs if log.version), None))
+    command = None
+    if text:
+        reading = read(text.encode(), file, asked)
+        command = reading.commands[0] if reading.commands else None
+        if command is None:
+            notes.append(msg("{file}: no vLLM or SGLang start was found", file=file))
+    inputs = tuple(x for x in (*bundle.logs, *bundle.metrics, file if text else None, bundle.model, bundle.gpu, *bundle.symptoms, bundle.smi, bundle.bench) if x)
+    if not inputs and not bundle.url:
+        raise InputError(msg("nothing to diagnose was given"), msg("Give --log, --metrics, --command or --symptom."))
+    notes += [note for log in logs for note in log.notes]
+    return Seen(
+        logs=logs, scrapes=scrapes, command=command, command_text=text, signs=_once(signs), bench=bench, notes=tuple(notes), inputs=inputs
+    )  # fmt: skip
+
+
+def _once(signs: list[Sign]) -> tuple[Sign, ...]:
+    """The first sign of each key, with the counts of all."""
+    found: dict[str, Sign] = {}
+    for sign in signs:
+        known = found.get(sign.key)
+        found[sign.key] = sign if known is None else replace(known, count=known.count + sign.count, numbers={**known.numbers, **sign.numbers})
+    return tuple(found.values())
+
+
+def _scrapes(bundle: Bundle, notes: list[Msg]) -> Iterator[Scrape]:
+    wanted = (*bundle.metrics, *((bundle.url,) if bundle.url and not bundle.metrics else ()))
+    for where in wanted:
+        try:
+            found = read_scrapes(where)
+        except UserError as error:
+            if len(wanted) == 1 and not bundle.logs and not bundle.command and not bundle.symptoms:
+                raise
+            notes.append(error.message)
+            continue
+        foreign = [scrape for scrape in found if scrape.engine is None]
+        if foreign:
+            notes.append(msg("{source} is a metrics page, but not of vLLM or SGLang", source=where))
+        yield from (scrape for scrape in found if scrape.engine is not None)
+
+
+def _gpu_signs(where: str) -> Iterator[Sign]:
+    text = _text(where)
+    if not is_smi(text):
+        raise InputError(msg("{file} is not the output of nvidia-smi", file=where), msg("Save plain `nvidia-smi` as it stands."))
+    reading = parse_smi(text)
+    for gpu in reading.gpus:
+        if gpu.load is not None and gpu.load >= 0.95 and gpu.power_w and gpu.power_limit_w and gpu.power_w < 0.35 * gpu.power_limit_w:
+            yield Sign(key="gpu:busy_idle", source=where, text=msg("GPU {i}: {load:pct} busy at {power:g} W", i=gpu.index, load=gpu.load, power=gpu.power_w))
+    foreign = [(gpu, name, used) for gpu, name, used in reading.processes if not any(word in name.lower() for word in ("vllm", "sglang", "python"))]
+    for gpu, name, used in foreign[:4]:
+        yield Sign(key="gpu:taken", source=where, text=msg("GPU {i}: {name} holds {used:gib}", i=gpu, name=name, used=used))
+
+
+def _text(where: str) -> str:
+    try:
+        return Path(where).read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(msg("{path} cannot be read: {why}", path=where, why=error.strerror or "")) from error
+
+
+def _command_text(bundle: Bundle, logs: tuple[LogReading, ...]) -> tuple[str, str]:
+    """The command and what to call it: a file, the words themselves, or what the engine echoed in its log."""
+    if bundle.command:
+        path = Path(bundle.command)
+        if len(bundle.command) < 512 and path.is_file():
+            return _text(bundle.command), bundle.command
+        if "\n" not in bundle.command and " " not in bundle.command.strip():
+            raise InputError(msg("{path} cannot be read: {why}", path=bundle.command, why="no such file"), msg("Give a file, or the whole command in quotes."))
+        return bundle.command, "--command"
+    for log in logs:
+        echo = command_of_echo(log.arguments or "")
+        if echo:
+            return echo, log.source
+    return "", ""
+
+
+def _engine(bundle: Bundle, seen: Seen) -> tuple[str | None, str | None]:
+    engine = (
+        bundle.engine
+        or (seen.command.engine if seen.command else None)
+        or next((log.engine for log in seen.logs if log.engine), None)
+        or next((scrape.engine for scrape in seen.scrapes), None)
+    )
+    version = bundle.version or next((log.version for log in seen.logs if log.version), None) or (seen.command.engine_version if seen.command else None)
+    return engine, version
+
+
+def corrected(seen: Seen, causes: tuple[Cause, ...], context: Context, asked: Ask) -> str | None:
+    """The command with the likely causes and every error of its audit repaired; None where nothing can be changed by flags, or errors stay."""
+    file = context.command.location.file
+    likely = [cause for cause in causes if cause.likelihood >= SURE]
+    groups = [(edit,) for edit in edits_from(likely, seen.signs, context)] + [tuple(cause.edits) for cause in likely if cause.edits]
+    text, touched = seen.command_text, set[str]()
+    for number in range(ROUNDS):
+        fresh = [group for group in groups if not touched & {edit.flag for edit in group}] if number == 0 else groups
+        if not fresh:
+            break
+        done = repairing.repair(text, _apart(fresh), lambda changed: _first(changed, file, asked))
+        text, touched = done.text, touched | {edit.flag for edit in done.applied}
+        command = _first(text, file, asked)
+        if command is None:
+            return None
+        errors = [f for f in audit_command(Context.of(command, facts_of(command, asked))) if f.severity == "error"]
+        groups = repairing.edits_of(errors, unsafe=True)
+        if not errors:
+            return text.strip() if text != seen.command_text else None
+    return None
+
+
+def _apart(groups: list[tuple[Edit, ...]]) -> list[tuple[Edit, ...]]:
+    """Groups without a flag that an earlier group touched."""
+    touched: set[str] = set()
+    kept: list[tuple[Edit, ...]] = []
+    for group in groups:
+        names = {edit.flag for edit in group}
+        if not names & touched:
+            kept.append(group)
+            touched |= names
+    return kept
+
+
+def _first(text: str, file: str, asked: Ask) -> LaunchCommand | None:
+    commands = read(text.encode(), file, asked).commands
+    return commands[0] if commands else None
+
+

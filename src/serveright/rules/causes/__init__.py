@@ -1,0 +1,1 @@
+"""Causes of faults in running or failed servers, one module each: what would be seen if it were true, and what if it were not."""

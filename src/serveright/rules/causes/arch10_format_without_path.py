@@ -1,0 +1,17 @@
+"""This number format has no path on this GPU."""
+
+from serveright.rules.causes.base import CauseRule
+from serveright.types.text import msg
+
+CAUSE = CauseRule(
+    code="ARCH10",
+    title=msg("this number format has no path on this GPU"),
+    why=msg("the quantisation method asks for a higher compute capability"),
+    fix=(msg("Choose a checkpoint in a format this GPU has, or another GPU."),),
+    effect="crash",
+    speaks={
+        "log:quant_capability": 4.5,
+        "log:bf16_capability": 5,
+        "log:nvfp4_needs_blackwell": 2,
+    },
+)

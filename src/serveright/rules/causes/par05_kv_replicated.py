@@ -1,0 +1,18 @@
+"""Tensor parallelism stores the same KV on every rank."""
+
+from serveright.rules.causes.base import CauseRule
+from serveright.types.text import msg
+
+CAUSE = CauseRule(
+    code="PAR05",
+    title=msg("tensor parallelism stores the same KV on every rank"),
+    why=msg("latent attention, or fewer KV heads than ranks, cannot be split by heads"),
+    fix=(msg("Use data-parallel attention, or decode context parallelism."),),
+    effect="capacity",
+    speaks={
+        "symptom:kv_fills": 0.9,
+        "symptom:slow_prefill": 0.8,
+        "symptom:half_the_users": 0.8,
+        "derived:kv_replicated": 1,
+    },
+)
