@@ -30,6 +30,8 @@ class Style(Struct, frozen=True, kw_only=True):
     head: str = "lm_head"
     nested_head: str = "lm_head"
     embed: str = "embed_tokens"
+    stem: str = "layers"
+    """What the list of layers is called."""
     final_norm: str = "norm"
     tied: bool = False
     attn: str = "self_attn"
@@ -108,7 +110,7 @@ def blocks(frame: Frame, style: Style, found: list[Mixer] | None = None) -> list
     count = layer_count(frame.text, "layer_types", "hybrid_layer_pattern")
     found = found or mixers(frame, count, style)
     ffns = feed.plan(frame.text, count, dense_keys=style.dense_keys, width_keys=style.width_keys, gated=style.gated)
-    return [block(style, f"{frame.root}layers.{i}", i, frame.hidden, mixer, ffn) for i, (mixer, ffn) in enumerate(zip(found, ffns, strict=True))]
+    return [block(style, f"{frame.root}{style.stem}.{i}", i, frame.hidden, mixer, ffn) for i, (mixer, ffn) in enumerate(zip(found, ffns, strict=True))]
 
 
 def borders(frame: Frame, style: Style) -> list[Weight]:
