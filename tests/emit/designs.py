@@ -14,6 +14,7 @@ from serveright.api.engines import load_engines
 from serveright.api.loading import load_model
 from serveright.api.sizing import size_on
 from serveright.catalog.gpus import parse_gpu_spec
+from serveright.catalog.metrics import load_metrics
 from serveright.types.deployment import Bound, Deployment
 from serveright.types.engine import Parallel, Settings
 from serveright.types.text import msg
@@ -97,6 +98,7 @@ def wanted(name: str) -> Wanted:
         tier_bytes=case.tier_gib << 30,
         chunk_tokens=alignment(model.shape, sized).lmcache_chunk_tokens,
         bounds=BOUNDS,
+        metrics=load_metrics(engine.name, engine.version),
         highest_copies=4,
     )
 

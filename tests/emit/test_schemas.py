@@ -22,26 +22,24 @@ SCHEMAS = HERE / "schemas"
 """The parts of the published schemas that our objects touch, so that the tests stand without the originals (tests/emit/schemas/README.md)."""
 UNCHECKED = {"DynamoGraphDeployment", "Gateway", "HTTPRoute", "PrometheusRule"}
 """No schema at hand; the emitted files say so."""
-SERVICE_KEYS = set(
-    [
-        "image",
-        "entrypoint",
-        "command",
-        "environment",
-        "shm_size",
-        "ipc",
-        "volumes",
-        "configs",
-        "ports",
-        "healthcheck",
-        "restart",
-        "deploy",
-        "devices",
-        "group_add",
-        "network_mode",
-        "depends_on",
-    ]
-)
+SERVICE_KEYS = {
+    "image",
+    "entrypoint",
+    "command",
+    "environment",
+    "shm_size",
+    "ipc",
+    "volumes",
+    "configs",
+    "ports",
+    "healthcheck",
+    "restart",
+    "deploy",
+    "devices",
+    "group_add",
+    "network_mode",
+    "depends_on",
+}
 PAIRS = [(format, name) for format in emit.formats() for name in CASES if emitted(format, name)]
 
 

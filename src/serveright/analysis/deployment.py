@@ -48,6 +48,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     tier_bytes: int = 0
     chunk_tokens: int | None = None
     bounds: tuple[Bound, ...] = ()
+    metrics: dict[str, str] = {}
     copies: int | None = None
     """Independent copies; None: the layout's own."""
     highest_copies: int | None = None
@@ -77,6 +78,7 @@ def deploy(wanted: Wanted) -> Deployment:
         cache_bytes=_ten_gib(wanted.checkpoint_bytes * DISK_SPARE),
         domain_gpus=1 if fleet is None else max(fleet.gpu.interconnect.domain_gpus, 1),
         bounds=wanted.bounds,
+        metrics=wanted.metrics,
         lowest_copies=copies,
         highest_copies=max(copies, wanted.highest_copies or copies),
         notes=notes,

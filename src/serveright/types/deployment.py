@@ -122,6 +122,8 @@ class Deployment(Struct, frozen=True, kw_only=True):
     domain_gpus: int = 8
     """GPUs reachable at scale-up speed."""
     bounds: tuple[Bound, ...] = ()
+    metrics: dict[str, str] = {}
+    """What this engine version calls the quantities that are watched (`kv_usage`, `waiting`, `ttft`, ...)."""
     lowest_copies: int = 1
     highest_copies: int = 1
     notes: tuple[Msg, ...] = ()

@@ -140,6 +140,20 @@ def aggregated(deployment: Deployment, format: str) -> None:
         )
 
 
+def scalable(deployment: Deployment, format: str) -> None:
+    """Raises UsageError where there is nothing to scale between, or too little is known to scale by."""
+    if deployment.highest_copies <= deployment.lowest_copies or not deployment.metrics:
+        raise UsageError(
+            msg(
+                "--emit {format}: at least {low} and at most {high} copies leave nothing to scale",
+                format=format,
+                low=deployment.lowest_copies,
+                high=deployment.highest_copies,
+            ),
+            msg("Give more GPUs than one copy needs."),
+        )
+
+
 def untiered(deployment: Deployment, format: str) -> None:
     """Raises UsageError where the design has a cache tier and the format no place for its server."""
     if deployment.tier is not None:
