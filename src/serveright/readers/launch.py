@@ -80,7 +80,12 @@ class Reader:
         return replace(reading, commands=tuple(self._with_config(command, path.parent) for command in reading.commands))
 
     def bytes(self, raw: bytes, file: str) -> Reading:
-        """Every command of a file's content; NUL-separated content is a process's command line."""
+        """Every command of a file's content; NUL-separated content is a process's command line.
+
+        Raises InputError where it is larger than 16 MiB.
+        """
+        if len(raw) > MAX_BYTES:
+            raise InputError(msg("{path} has {size:gib}; files up to {limit:gib} are read", path=file, size=len(raw), limit=MAX_BYTES))
         if b"\0" in raw[:4096]:
             from serveright.readers.procfs import read_words
 

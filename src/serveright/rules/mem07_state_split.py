@@ -52,7 +52,8 @@ def check(context: Context) -> Iterator[Hit]:
             flag="--max-mamba-cache-size",
         )
         return
-    if sized is None or sized.capacity.limited_by != "state_slots":
+    capped = asked is not None and sized is not None and sized.resolved.max_num_seqs < asked
+    if sized is None or (sized.capacity.limited_by != "state_slots" and not capped):
         if asked is None or sized is None:
             yield Hit(
                 message=msg("states and cache are split at a fixed ratio before the load is known"),
@@ -62,13 +63,9 @@ def check(context: Context) -> Iterator[Hit]:
             )
         return
     smaller = context.what_if(state_dtype="bfloat16")
-    numbers = msg("{now:n} requests by states", now=int(sized.capacity.per_rank_concurrency))
+    numbers = msg("{now:n} requests by states", now=sized.resolved.max_num_seqs)
     if smaller is not None:
-        numbers = msg(
-            "{now:n} requests by states; {then:n} with bfloat16 states",
-            now=int(sized.capacity.per_rank_concurrency),
-            then=int(smaller.capacity.per_rank_concurrency),
-        )
+        numbers = msg("{now:n} requests by states; {then:n} with bfloat16 states", now=sized.resolved.max_num_seqs, then=smaller.resolved.max_num_seqs)
     yield Hit(
         message=msg("recurrent states, not the cache, bound the running requests"),
         why=numbers,
