@@ -36,7 +36,6 @@ def sarif(findings: Iterable[Finding], rules: Mapping[str, RuleText], version: s
     driver: dict[str, Any] = {
         "name": "serveright",
         "version": version,
-        "informationUri": "https://github.com/serveright/serveright",
         "rules": [_rule(code, rules.get(code), names.get(code, code)) for code in codes],
     }
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": [_result(finding, index, lang) for finding in found]}

@@ -66,7 +66,8 @@ def repair(text: str, groups: Sequence[tuple[Edit, ...]], reread: Reread) -> Rep
 
 def diff(before: str, after: str, file: str) -> str:
     """A unified diff, empty where nothing changed."""
-    lines = difflib.unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{file}", f"b/{file}")
+    name = file.lstrip("/")
+    lines = difflib.unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{name}", f"b/{name}")
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 

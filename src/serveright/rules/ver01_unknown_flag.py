@@ -78,6 +78,10 @@ def judge(context: Context, given: GivenFlag) -> Hit:
         message = msg("{flag} is {other}'s, not {engine}'s", flag=written, other=other, engine=engine)
     elif successor is not None and successor.kind == "never":
         message = msg("{flag} was never a flag of {engine}", flag=written, engine=engine)
+    elif successor is not None and context.facts.indexes.get(engine):
+        message = msg(
+            "{flag} left {engine} before {first}, the oldest release known here", flag=written, engine=engine, first=context.facts.indexes[engine].versions[0]
+        )
     elif context.facts.indexes.get(engine):
         message = msg("no known release of {engine} has {flag}", engine=engine, flag=written)
     else:
