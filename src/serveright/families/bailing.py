@@ -46,10 +46,9 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
 
 
 def _words(text: Fields, count: int) -> list[str]:
-    """The last layer of each group is softmax, and so is what remains behind the last whole group."""
+    """The last layer of each whole group is softmax; transformers and both engines take what remains behind as linear layers."""
     group = text.integer("layer_group_size")
-    whole = count // group * group
-    words = ["softmax" if (i + 1) % group == 0 or i >= whole else "linear" for i in range(count)]
+    words = ["linear" if (i + 1) % group else "softmax" for i in range(count)]
     text.note("layer_group_size", msg("hybrid: {linear} linear and {full} softmax attention layers", linear=words.count("linear"), full=words.count("softmax")))
     return words
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -102,6 +103,8 @@ def _blocks(frame: Frame, style: Style, *, new: bool, nano: bool) -> list[Block]
         text.note("attention_k_eq_v", msg("full layers store no V projection: V is K before its norm; both rows are still cached"))
     if new and not same:
         text.without("num_global_key_value_heads")
+    if new:
+        _close(text, count)
     found = mixers(frame, count, style)
     shared = min(text.opt_int("num_kv_shared_layers") or 0, count)
     if shared:
@@ -130,6 +133,14 @@ def _blocks(frame: Frame, style: Style, *, new: bool, nano: bool) -> list[Block]
         ffns = (dense, moe) if moe else (dense,)
         result.append(Block(layer=Layer(index=index, mixers=(mixer,), ffns=ffns, cache_from=source), weights=weights))
     return result
+
+
+def _close(text: Fields, count: int) -> None:
+    """Gemma 4's class makes the last layer full whatever the list says (transformers Gemma4TextConfig.__post_init__)."""
+    listed = text.raw.get("layer_types")
+    if isinstance(listed, list) and len(cast("list[str]", listed)) == count and listed[-1] != "full_attention":
+        text.raw["layer_types"] = [*cast("list[str]", listed)[:-1], "full_attention"]
+        text.note("layer_types", msg("the last layer is full attention whatever the list says: the config's class sees to that"))
 
 
 def _source(found: list[Mixer], index: int, first_shared: int) -> int | None:

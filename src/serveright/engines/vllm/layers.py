@@ -46,6 +46,8 @@ class StatePlan(Struct, frozen=True, kw_only=True):
 def select(site: Site, ask: Ask) -> Choice:
     """The backend for a layer: the forced one where it is valid, else by priority; the diff-KV pair where K and V widths differ."""
     rules = {r.name: r for r in site.behaviour.backends}
+    if ask.kind == "sparse_latent" and ask.sinks:
+        return _with_sinks(site, replace(ask, sinks=False), rules)
     if ask.kind == "dense" and ask.head_size != ask.head_size_v:
         name = "FLASH_ATTN_DIFFKV" if flash_version(ask, site.device) in (3, 4) else "TRITON_ATTN_DIFFKV"
         return Choice(rules[site.backend if site.backend.endswith("_DIFFKV") else name], ())
@@ -53,6 +55,14 @@ def select(site: Site, ask: Ask) -> Choice:
         reasons = refusals(rules[site.backend], ask, site.device)
         return choose_forced(rules[site.backend], reasons)
     return choose(ask, site.device, site.behaviour)
+
+
+def _with_sinks(site: Site, ask: Ask, rules: dict[str, BackendRule]) -> Choice:
+    """Latent layers with sinks: where the chosen kernel knows none, FlashMLA's sparse one stands in if it runs here, else the sinks are left out."""
+    picked, spare = select(site, ask), rules.get("FLASHMLA_SPARSE")
+    if picked.rule is None or picked.rule.sinks or spare is None or refusals(spare, ask, site.device):
+        return picked
+    return Choice(spare, ())
 
 
 def choose_forced(rule: BackendRule, reasons: tuple[str, ...]) -> Choice:

@@ -18,6 +18,7 @@ from serveright.engines.vllm.scheduling import Schedule, schedule
 from serveright.engines.vllm.site import (
     Owned,
     Site,
+    as_read,
     ask_attention,
     ask_latent,
     hook_flash,
@@ -66,6 +67,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 def plan(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: VllmBehaviour, settings: Settings) -> Plan:
     """The engine's decisions, with a `Refusal` for everything it would not start over. Raises nothing for user mistakes that the engine itself reports."""
     device = Device(sm=gpu.sm or 0, name=gpu.name)
+    shape = as_read(shape, behaviour, remote=shape.remote_code and settings.extra.get("trust-remote-code") == "true")
     draft = draft_layers(shape, behaviour, settings)
     times = schedule(shape, gpu, behaviour, settings)
     found = list(refusals.before(shape, device, behaviour, settings))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from serveright.engines.vllm.combinations import Ask, Device, has_fa4
 from serveright.types.model import Attention, Latent, Layer, Mixer, ModelShape, Recurrent
@@ -46,6 +47,25 @@ def owners(shape: ModelShape, draft: tuple[Layer, ...]) -> Iterator[Owned]:
     for i, layer in enumerate(draft):
         if layer.cache_from is None:
             yield from (Owned(index=len(shape.layers) + i, mixer=m, draft=True) for m in layer.mixers)
+
+
+def as_read(shape: ModelShape, behaviour: VllmBehaviour, *, remote: bool) -> ModelShape:
+    """The model as transformers' own config class hands it over: some overwrite `head_dim` by the rope part's, which linear layers then take.
+
+    `remote`: the repository's class is used instead (`--trust-remote-code` with an `auto_map`).
+    """
+    rope = next((m.rope_dim for m in latents(shape)), 0)
+    if remote or not rope or shape.model_type not in behaviour.head_dim_overwritten:
+        return shape
+    layers = tuple(replace(layer, mixers=tuple(_narrowed(m, rope) for m in layer.mixers)) for layer in shape.layers)
+    return replace(shape, layers=layers)
+
+
+def _narrowed(m: Mixer, dim: int) -> Mixer:
+    if not isinstance(m, Recurrent):
+        return m
+    channels = m.conv_channels * dim // m.key_dim if m.key_dim else m.conv_channels
+    return replace(m, state_shape=(m.state_heads, dim, dim), conv_channels=channels, key_dim=dim, value_dim=dim)
 
 
 def mixers(shape: ModelShape) -> tuple[Mixer, ...]:
@@ -134,6 +154,7 @@ def ask_latent(site: Site, m: Latent) -> Ask:
         kv_dtype=site.cache_dtype,
         heads=m.query_heads // site.tp,
         block=site.block,
+        sinks=m.sinks and site.behaviour.model_backends.get(site.architecture) == "latent_sinks",
         dcp=site.dcp > 1,
         dcp_size=site.dcp,
         nope_dim=m.nope_dim,
