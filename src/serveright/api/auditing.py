@@ -100,8 +100,9 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def audit_text(raw: bytes, file: str, asked: Ask, *, fix: bool = False, unsafe_fixes: bool = False) -> AuditReport:
-    """The audit of one file's content."""
-    reading = read(raw, file, asked)
+    """The audit of one file's content. A real file's `--config` beside it is read too."""
+    path = Path(file)
+    reading = Reader(table_of, _override(asked)).file(path) if file != "-" and path.is_file() else read(raw, file, asked)
     text = raw.decode("utf-8-sig", errors="replace")
     suppressions = read_suppressions(text, file)
     contexts = [Context.of(command, facts_of(command, asked)) for command in reading.commands]
@@ -117,7 +118,11 @@ def audit_text(raw: bytes, file: str, asked: Ask, *, fix: bool = False, unsafe_f
 
 def read(raw: bytes, file: str, asked: Ask) -> Reading:
     """Commands of one file under what the user said."""
-    return Reader(table_of, Override(engine=asked.engine, version=asked.version)).bytes(raw, file)
+    return Reader(table_of, _override(asked)).bytes(raw, file)
+
+
+def _override(asked: Ask) -> Override:
+    return Override(engine=asked.engine, version=asked.version)
 
 
 @cache
@@ -160,17 +165,27 @@ def facts_of(command: LaunchCommand, asked: Ask) -> Facts:
         indexes={"vllm": table_index("vllm"), "sglang": table_index("sglang")},
         other_table=table_of(other, None),
         gpu=fleet.gpu if fleet else None,
-        gpu_count=fleet.count if fleet else command.gpu_count,
+        gpu_count=fleet.count if fleet else _given_count(command),
         parsers=choose_parsers(None, None, {}, table, load_parser_facts()),
     )
     name = asked.model or command.model
     model = _model_of(name, asked.fetch) if name else None
+    base = models.base_of(name) if name else None
     if model is None:
-        return facts
-    parsers = choose_parsers(model.shape, template(model.files), model.files.facts, table, load_parser_facts())
+        return facts if base is None else _from_base(facts, load_model(base), table)
+    known = model.files.facts
+    if base is not None and "parsers" not in known:
+        known = {**models.load(base).facts, **known}
+    parsers = choose_parsers(model.shape, template(model.files), known, table, load_parser_facts())
     facts = replace(facts, files=model.files, shape=model.shape, checkpoint=model.checkpoint, need=model.need, family=model.family, parsers=parsers)
     engine = _engine_of(command.engine, command.engine_version)
     return facts if fleet is None or engine is None else _sized(facts, command, engine, model, fleet)
+
+
+def _from_base(facts: Facts, base: Model, table: EngineTable) -> Facts:
+    """A checkpoint known by name only: layers and parsers are its base model's, number formats and bytes stay unknown."""
+    parsers = choose_parsers(base.shape, template(base.files), base.files.facts, table, load_parser_facts())
+    return replace(facts, shape=base.shape, family=base.family, parsers=parsers)
 
 
 def _fleet(command: LaunchCommand, asked: Ask) -> Fleet | None:
@@ -179,11 +194,16 @@ def _fleet(command: LaunchCommand, asked: Ask) -> Fleet | None:
     if name is None:
         return None
     try:
-        return parse_gpu_spec(name, None if asked.gpu else command.gpu_count, None)
+        return parse_gpu_spec(name, None if asked.gpu else _given_count(command), None if asked.gpu or command.nodes == 1 else command.nodes)
     except UserError:
         if asked.gpu:
             raise
         return None
+
+
+def _given_count(command: LaunchCommand) -> int | None:
+    """GPUs of one copy as the file asks for them: of every node of a group."""
+    return None if command.gpu_count is None else command.gpu_count * command.nodes
 
 
 def _sized(facts: Facts, command: LaunchCommand, engine: Engine, model: Model, fleet: Fleet) -> Facts:
