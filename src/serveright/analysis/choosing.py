@@ -197,7 +197,9 @@ def expert_reasons(shape: ModelShape, traffic: Traffic, spread: float) -> Iterat
         )
         yield StepReason(step="workload", code="experts-few-read", text=text)
     elif share > 0.8:
-        text = msg("{users} requests touch {share:pct} of the {n} experts in a step: their weights are read almost whole", users=users, share=share, n=moe.experts)
+        text = msg(
+            "{users} requests touch {share:pct} of the {n} experts in a step: their weights are read almost whole", users=users, share=share, n=moe.experts
+        )
         yield StepReason(step="workload", code="experts-all-read", text=text)
 
 

@@ -51,7 +51,9 @@ def rows(columns: Sequence[Column], traffic: Traffic) -> Iterator[CompareRow]:
     yield _row(columns, "cache_all_users", msg("cache of all"), lambda c: _all_users(c, users), everyone)
     yield _row(columns, "length", msg("twice the length"), _length, msg("how much a request of twice the length keeps and reads more"))
     yield _row(columns, "homogeneity", msg("kinds of layer"), homogeneity, msg("unlike layers need pages of unlike size: engines group and pad them"))
-    yield _row(columns, "parallelism", msg("what TP does to the cache"), parallelism, msg("a cache that cannot be split is copied: then data-parallel attention pays"))
+    yield _row(
+        columns, "parallelism", msg("what TP does to the cache"), parallelism, msg("a cache that cannot be split is copied: then data-parallel attention pays")
+    )
     yield _row(columns, "kernels", msg("kernels here"), _kernels, msg("the path each engine takes on this GPU"))
     yield _row(columns, "hardware", msg("runs on"), _hardware, msg("compute capabilities with a path on one of the engines asked for"))
     yield _row(columns, "prefix", msg("prefix caching"), _prefix, msg("the step in which a shared beginning is found again"))
@@ -85,7 +87,9 @@ def reduced(column: Column) -> Answer:
     if latent := next((m for m in mixers if isinstance(m, Latent)), None):
         full = latent.query_heads * (latent.nope_dim + latent.rope_dim + latent.v_head_dim)
         row = latent.kv_lora_rank + latent.rope_dim
-        words.append(msg("the row: {row} elements for all {heads} heads, {factor:.0f} times less than their own", row=row, heads=latent.query_heads, factor=full / row))
+        words.append(
+            msg("the row: {row} elements for all {heads} heads, {factor:.0f} times less than their own", row=row, heads=latent.query_heads, factor=full / row)
+        )
     if attention := next((m for m in mixers if isinstance(m, Attention) and m.kv_heads < m.query_heads), None):
         words.append(msg("KV heads: {kv} for {q} query heads", kv=attention.kv_heads, q=attention.query_heads))
     if indexer := indexer_of(column.shape):
@@ -207,7 +211,9 @@ def given_up(column: Column) -> Answer:
 
 
 def _checkpoint(column: Column) -> Answer:
-    return msg("{name} ({format}, {bytes:gib})", name=column.checkpoint_id, format=column.checkpoint.format, bytes=column.need.total_bytes), float(column.need.total_bytes)
+    return msg("{name} ({format}, {bytes:gib})", name=column.checkpoint_id, format=column.checkpoint.format, bytes=column.need.total_bytes), float(
+        column.need.total_bytes
+    )
 
 
 def _layout(column: Column) -> Answer:
@@ -282,7 +288,9 @@ def _contradictions(columns: Sequence[Column]) -> Iterator[Msg]:
         keys = sum(part.bytes for part in cache.parts if part.kind == "index_key")
         if keys:
             yield msg(
-                "{name}: the indexer saves reading, not room: its keys add {share:pct} to the cache of a request", name=column.name, share=keys / (cache.bytes - keys)
+                "{name}: the indexer saves reading, not room: its keys add {share:pct} to the cache of a request",
+                name=column.name,
+                share=keys / (cache.bytes - keys),
             )
         if cache.state_bytes and cache.state_bytes > cache.bytes - cache.state_bytes:
             yield msg(
@@ -299,4 +307,3 @@ def _contradictions(columns: Sequence[Column]) -> Iterator[Msg]:
                     dense=other.name,
                     total=other.need.active_elements,
                 )
-

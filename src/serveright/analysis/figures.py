@@ -243,7 +243,16 @@ def chunked_prefill(case: Case) -> Figures | None:
     hw, split = case.calibration.hardware, case.split()
     whole, chunk = roofline.prefill_s(split, hw, case.tokens), roofline.prefill_s(split, hw, min(budget, case.tokens))
     step = sum(roofline.decode_parts(split, hw, 16, case.tokens).values())
-    return {"tokens": case.tokens, "budget": budget, "steps": math.ceil(case.tokens / budget), "whole_s": whole, "chunk_s": chunk, "step_s": step, "stall": whole / step, "stall_chunk": chunk / step}
+    return {
+        "tokens": case.tokens,
+        "budget": budget,
+        "steps": math.ceil(case.tokens / budget),
+        "whole_s": whole,
+        "chunk_s": chunk,
+        "step_s": step,
+        "stall": whole / step,
+        "stall_chunk": chunk / step,
+    }
 
 
 def prefill_decode(case: Case) -> Figures | None:
@@ -266,7 +275,16 @@ def disaggregation(case: Case) -> Figures | None:
     network = case.gpu.interconnect.network_bytes_per_s or DEFAULT_NETWORK
     prefill = roofline.prefill_s(case.split(), case.calibration.hardware, case.tokens)
     move = cache.bytes / network
-    return {"tokens": case.tokens, "bytes": cache.bytes, "network": network / 1e9, "move_s": move, "prefill_s": prefill, "share": move / prefill, "links": case.count, "move_all_s": move / case.count}
+    return {
+        "tokens": case.tokens,
+        "bytes": cache.bytes,
+        "network": network / 1e9,
+        "move_s": move,
+        "prefill_s": prefill,
+        "share": move / prefill,
+        "links": case.count,
+        "move_all_s": move / case.count,
+    }
 
 
 def lmcache_tiers(case: Case) -> Figures | None:
@@ -294,7 +312,16 @@ def parallelism(case: Case) -> Figures | None:
     figures: Figures = {f"{name}_bytes": sum(per_gpu_bytes(case.need, parallel).values()) for name, parallel in ways.items()}
     heads = min((m.kv_heads for layer in case.shape.layers for m in layer.mixers if isinstance(m, Attention)), default=1)
     reduces = 2 * len(case.shape.layers)
-    return {**figures, "gpus": n, "whole_bytes": whole, "layers": len(case.shape.layers), "reduces": reduces, "hops": n - 1, "kv_heads": heads, "copies": max(1, n // heads)}
+    return {
+        **figures,
+        "gpus": n,
+        "whole_bytes": whole,
+        "layers": len(case.shape.layers),
+        "reduces": reduces,
+        "hops": n - 1,
+        "kv_heads": heads,
+        "copies": max(1, n // heads),
+    }
 
 
 FIGURES: dict[str, Callable[[Case], Figures | None]] = {

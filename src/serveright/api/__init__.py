@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from serveright.api.comparing import compare
     from serveright.api.explaining import explain
     from serveright.api.inspection import inspect
+    from serveright.api.learning import learn
     from serveright.api.loading import load_model
     from serveright.api.planning import plan
     from serveright.api.sizing import size
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "choose": "choosing",
     "compare": "comparing",
-    "explain": "explaining",
+    "explain": "explaining", "learn": "learning",
     "inspect": "inspection",
     "size": "sizing",
     "check": "checking",
@@ -27,7 +28,7 @@ _HOMES = {
     "plan": "planning",
     "load_model": "loading",
 }
-__all__ = ["check", "check_all", "choose", "compare", "explain", "inspect", "load_model", "plan", "size"]
+__all__ = ["check", "check_all", "choose", "compare", "explain", "inspect", "learn", "load_model", "plan", "size"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-
 from serveright.analysis.choosing import asked_of_gates
 from serveright.analysis.figures import FIGURES, Case, Figures
 from serveright.analysis.gates import gate_reason
@@ -25,9 +24,7 @@ CAPABILITIES = (89, 90, 100, 120)
 """Columns of the kernel table: Ada, Hopper, data-centre and workstation Blackwell."""
 
 
-def explain(
-    topic: str | None = None, *, model: str | ModelFiles | None = None, gpu: str | None = None, lang: str = "en"
-) -> ExplainReport | TopicList:
+def explain(topic: str | None = None, *, model: str | ModelFiles | None = None, gpu: str | None = None, lang: str = "en") -> ExplainReport | TopicList:
     """One topic in `lang`, or the list of topics. Raises UserError."""
     if topic is None:
         return TopicList(topics=tuple(TopicLine(topic=name, title=topic_title(name, lang)) for name in topics()))
@@ -39,7 +36,12 @@ def explain(
     figures = figures_of(topic, loaded, fleet)
     note = None
     if figures is None:
-        note = msg("{model} on {gpu} has nothing this topic could count: the figures are those of {usual}", model=loaded.files.id, gpu=asked_gpu, usual=str(usual["model"]))
+        note = msg(
+            "{model} on {gpu} has nothing this topic could count: the figures are those of {usual}",
+            model=loaded.files.id,
+            gpu=asked_gpu,
+            usual=str(usual["model"]),
+        )
         loaded, asked_gpu = load_model(str(usual["model"])), str(usual["gpu"])
         figures = figures_of(topic, loaded, parse_gpu_spec(asked_gpu)) or {}
     return ExplainReport(
@@ -83,12 +85,12 @@ def sections(text: str, figures: Figures, table: str | None = None) -> Iterator[
         if lines == ["{table}"]:
             yield Section(kind="code", text=Msg("{table}", {"table": table or ""}))
         elif lines and lines[0].startswith("## "):
-            yield Section(kind="heading", text=Msg(lines[0].removeprefix("## "), figures))
+            yield Section(kind="heading", text=Msg(lines[0].removeprefix("## "), {**figures}))
         elif lines and lines[0].startswith("- "):
             for bullet in "\n".join(lines).removeprefix("- ").split("\n- "):
-                yield Section(kind="bullet", text=Msg(bullet.replace("\n", " "), figures))
+                yield Section(kind="bullet", text=Msg(bullet.replace("\n", " "), {**figures}))
         elif lines:
-            yield Section(kind="text", text=Msg(" ".join(lines), figures))
+            yield Section(kind="text", text=Msg(" ".join(lines), {**figures}))
 
 
 def kernel_table(model: Model) -> str:
@@ -103,5 +105,3 @@ def kernel_table(model: Model) -> str:
         rows.append([gate.id, *cells])
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
-
-

@@ -1,6 +1,6 @@
 """What `explain` and `learn` answer: a topic with live figures, and exercises with their derivations."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -47,25 +47,28 @@ class ExplainReport(Struct, frozen=True, kw_only=True):
 
 
 ExerciseKind = Literal["family", "bytes", "users", "layout", "runs", "fault", "symptom"]
+KINDS: tuple[ExerciseKind, ...] = get_args(ExerciseKind)
+LETTERS = "abcdefghij"
+"""Names of an exercise's choices, in order."""
 
 
 class Exercise(Struct, frozen=True, kw_only=True):
-    """A question from a real config. `answer` is a number, a word, or one of `choices`; `tolerance` is relative, for numbers.
+    """A question from a real config. `answer` is a number, or the letter of one of `choices`; `tolerance` is relative, for numbers.
 
-    `seed` makes the same exercise again.
+    `kind`, `seed` and `difficulty` (0 to 2) make the same exercise again.
     """
 
     kind: ExerciseKind
     seed: int
+    difficulty: int
     model: str
     question: Msg
     given: dict[str, str]
     """Fields of the config or lines of a command, as they stand."""
     answer: str | float
     unit: str = ""
-    choices: tuple[str, ...] = ()
+    choices: tuple[Msg, ...] = ()
     tolerance: float = 0.02
-    hint: Msg | None = None
     why: tuple[Msg, ...] = ()
     derivation: tuple[Derivation, ...] = ()
     topic: str = ""
@@ -87,8 +90,8 @@ class Progress(Struct, kw_only=True):
     level: dict[str, float] = {}
     tries: dict[str, int] = {}
     next_seed: int = 1
-    pending: tuple[str, int] | None = None
-    """Kind and seed of the exercise that was shown and not yet answered."""
+    pending: tuple[ExerciseKind, int, int] | None = None
+    """Kind, seed and difficulty of the exercise that was shown and not yet answered."""
 
 
 class LearnReport(Struct, frozen=True, kw_only=True):

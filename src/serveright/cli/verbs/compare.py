@@ -11,7 +11,9 @@ from serveright.types.traffic import Traffic
 @click.command("compare", help=say(msg("Compare models, or one model on several GPUs, engines or versions, under the same traffic.")))
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @click.option("--gpu", "gpus", multiple=True, required=True, metavar="GPU", help=say(msg("GPUs at hand, such as 8xh200; several times for a column each.")))
-@click.option("--engine", "engines", multiple=True, default=("both",), metavar="ENGINE[@VERSION]", help=say(msg("Engine or version; several times for a column each.")))
+@click.option(
+    "--engine", "engines", multiple=True, default=("both",), metavar="ENGINE[@VERSION]", help=say(msg("Engine or version; several times for a column each."))
+)
 @traffic_options
 @output()
 def command(models: tuple[str, ...], gpus: tuple[str, ...], engines: tuple[str, ...], traffic: Traffic, out: Output) -> None:

@@ -40,5 +40,8 @@ def topics(report: TopicList) -> Document:
     rows = tuple((line.topic, line.title) for line in report.topics)
     return Document(
         title=msg("What serveright can explain"),
-        blocks=(Table((msg("topic"), msg("about")), rows, wide=(1,)), Paragraph(msg("serveright explain TOPIC --model MODEL --gpu GPU computes the numbers for yours."))),
+        blocks=(
+            Table((msg("topic"), msg("about")), rows, wide=(1,)),
+            Paragraph(msg("serveright explain TOPIC --model MODEL --gpu GPU computes the numbers for yours.")),
+        ),
     )

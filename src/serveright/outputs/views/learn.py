@@ -1,0 +1,82 @@
+"""What `learn` shows: the grade of the last answer with its derivation, the next exercise, and where the learner stands; or a set for a class."""
+
+from collections.abc import Iterator
+
+from serveright.types.document import Block, Bullets, Code, Derivations, Document, Heading, Pairs, Paragraph
+from serveright.types.lessons import KINDS, LETTERS, Exercise, ExerciseKind, LearnReport, LessonSet
+from serveright.types.text import Msg, msg
+
+KIND_NAMES: dict[ExerciseKind, Msg] = {
+    "family": msg("tell the family"),
+    "bytes": msg("bytes a token"),
+    "users": msg("how many users"),
+    "layout": msg("how to split"),
+    "runs": msg("does it run"),
+    "fault": msg("find the fault"),
+    "symptom": msg("read the symptom"),
+}
+
+
+def document(report: LearnReport) -> Document:
+    """One turn."""
+    return Document(title=msg("Serving by hand"), blocks=tuple(_blocks(report)))
+
+
+def _blocks(report: LearnReport) -> Iterator[Block]:
+    if report.grade is not None and report.answered is not None:
+        yield Paragraph(msg("{given}: {comment}", given=report.grade.given, comment=report.grade.comment), "good" if report.grade.right else "bad")
+        yield from solution(report.answered)
+    if report.exercise is not None:
+        yield Heading(KIND_NAMES[report.exercise.kind])
+        yield from question(report.exercise)
+        yield Paragraph(msg("answer with: serveright learn --answer …"), "dim")
+    yield Pairs(tuple((KIND_NAMES[kind], f"{report.progress.level.get(kind, 0):.0%} ({report.progress.tries.get(kind, 0)})") for kind in KINDS))
+    yield Paragraph(msg("kept in {file}", file=report.state_file), "dim")
+
+
+def question(exercise: Exercise) -> Iterator[Block]:
+    """The question and what is given."""
+    yield Paragraph(exercise.question, "strong")
+    if exercise.kind not in ("fault", "symptom"):
+        yield Paragraph(msg("model: {model}", model=exercise.model if exercise.kind != "family" else "?"))
+    for name, value in exercise.given.items():
+        if name in ("command", "log"):
+            yield Code(value, language="text")
+    rest = tuple((name, value) for name, value in exercise.given.items() if name not in ("command", "log"))
+    if rest:
+        yield Pairs(rest)
+    if exercise.choices:
+        yield Bullets(tuple(msg("{letter}) {text}", letter=LETTERS[i], text=choice) for i, choice in enumerate(exercise.choices)))
+
+
+def solution(exercise: Exercise) -> Iterator[Block]:
+    """The answer and how one gets there, formulas included."""
+    if isinstance(exercise.answer, str):
+        right = exercise.choices[LETTERS.index(exercise.answer)]
+        yield Paragraph(msg("answer: {letter}) {text} ({model})", letter=exercise.answer, text=right, model=exercise.model))
+    else:
+        yield Paragraph(msg("answer: {value:n} {unit} ({model})", value=exercise.answer, unit=exercise.unit, model=exercise.model))
+    yield Bullets(exercise.why)
+    steps = tuple(_step(d.name, d.formula, d.values, d.result) for d in exercise.derivation)
+    if steps:
+        yield Code("\n".join(steps), language="text", title=msg("by hand"))
+        yield Derivations(exercise.derivation)
+    if exercise.topic:
+        yield Paragraph(msg("more: serveright explain {topic}", topic=exercise.topic), "dim")
+
+
+def _step(name: str, formula: str, values: dict[str, int | float], result: float) -> str:
+    put_in = ", ".join(f"{key} = {value:,.10g}" for key, value in values.items())
+    return f"{name} = {formula} = {result:,.10g}   [{put_in}]"
+
+
+def lessons(report: LessonSet) -> Document:
+    """A sheet for a class; answers after all questions."""
+    blocks: list[Block] = []
+    for number, exercise in enumerate(report.exercises, 1):
+        blocks += [Heading(msg("{n}. {kind}", n=number, kind=KIND_NAMES[exercise.kind])), *question(exercise)]
+    if report.with_answers:
+        blocks.append(Heading(msg("Answers"), level=2))
+        for number, exercise in enumerate(report.exercises, 1):
+            blocks += [Heading(msg("{n}. {kind}", n=number, kind=KIND_NAMES[exercise.kind]), level=3), *solution(exercise)]
+    return Document(title=msg("Exercises: serving by hand"), blocks=tuple(blocks))
