@@ -5,11 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import click
-import msgspec
 
 from serveright import units
 from serveright.cli.options import say
-from serveright.errors import UsageError
 from serveright.types.engine import Parallel, Settings
 from serveright.types.text import msg
 from serveright.types.traffic import Traffic
@@ -115,29 +113,8 @@ def traffic_options(function: Callable[..., None]) -> Callable[..., None]:
     def command(*, preset: str | None, **rest: Any) -> None:
         keys = [k for k in Traffic.__struct_fields__ if k != "preset"]
         given = {key: value for key in keys if (value := rest.pop(key, None)) is not None}
+        from serveright.api.asking import traffic_of
+
         function(traffic=traffic_of(preset, given), **rest)
 
     return command
-
-
-def traffic_of(preset: str | None, given: dict[str, Any]) -> Traffic:
-    """The preset (or `chat`'s concurrency) with what was given put over it. Raises UsageError where two say how much comes."""
-    from serveright.catalog.traffic import load_traffic
-
-    if "concurrency" in given and "rate_per_s" in given:
-        raise UsageError(msg("--concurrency and --rate contradict each other"), msg("Give the one you know; the other follows."))
-    base = load_traffic(preset) if preset else Traffic()
-    if "rate_per_s" in given:
-        given = {**given, "concurrency": None}
-    elif "concurrency" in given:
-        given = {**given, "rate_per_s": None}
-    traffic = msgspec.structs.replace(base, **given)
-    if traffic.concurrency is None and traffic.rate_per_s is None:
-        traffic = msgspec.structs.replace(traffic, concurrency=32)
-    needed = traffic.input_tokens[0] + traffic.output_tokens[0]
-    if traffic.context_tokens is not None and traffic.context_tokens < needed:
-        raise UsageError(
-            msg("--context {context:n} is shorter than a median request of {needed:n} tokens (input + output)", context=traffic.context_tokens, needed=needed),
-            msg("Raise --context, or lower --input-tokens or --output-tokens."),
-        )
-    return traffic

@@ -37,7 +37,11 @@ def together(charts: Sequence[Chart], lang: str) -> dict[str, Any]:
         return framed(charts[0], lang)
     parts = [{k: v for k, v in framed(chart, lang).items() if k not in ("$schema", "config")} for chart in charts]
     head = {"$schema": charts[0].spec["$schema"], "config": CONFIG, "spacing": 36}
-    return {**head, "vconcat": parts, "resolve": {"scale": {"color": "independent", "shape": "independent", "size": "independent", "strokeDash": "independent"}}}
+    return {
+        **head,
+        "vconcat": parts,
+        "resolve": {"scale": {"color": "independent", "shape": "independent", "size": "independent", "strokeDash": "independent"}},
+    }
 
 
 def svg(spec: dict[str, Any]) -> str:

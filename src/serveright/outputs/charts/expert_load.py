@@ -18,7 +18,12 @@ def expert_load(before: Sequence[float], after: Sequence[float]) -> Chart:
     ]
     x = {"field": "gpu", "type": "ordinal", "axis": {"title": "GPU", "labelAngle": 0, "labelOverlap": True}}
     y = amount("load", msg("load of the GPU's experts, mean = 1"))
-    fill = {"field": "side", "type": "nominal", "scale": {"domain": list(SIDES), "range": [PALETTE[1], PALETTE[0]]}, "legend": {"title": None, "orient": "bottom"}}
+    fill = {
+        "field": "side",
+        "type": "nominal",
+        "scale": {"domain": list(SIDES), "range": [PALETTE[1], PALETTE[0]]},
+        "legend": {"title": None, "orient": "bottom"},
+    }
     layers = [
         {"data": {"values": rows}, "mark": "bar", "encoding": {"x": x, "y": y, "xOffset": {"field": "side", "sort": list(SIDES)}, "color": fill, "tooltip": [{"field": "side", "title": msg("placement")}, {"field": "gpu", "title": "GPU"}, {"field": "load", "title": msg("load"), "format": ".2f"}]}},
         {"data": {"values": [{"load": 1}]}, "mark": {"type": "rule", "strokeDash": [4, 3]}, "encoding": {"y": {"field": "load", "type": "quantitative"}}},

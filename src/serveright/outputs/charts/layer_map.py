@@ -23,7 +23,12 @@ def layer_map(letters: str, legend: Mapping[str, str]) -> Chart:
     ]
     kinds = list(dict.fromkeys(names))
     x = {"field": "column", "type": "ordinal", "axis": {"title": None, "labels": False, "ticks": False, "domain": False}, "scale": {"padding": 0.12}}
-    y: dict[str, Any] = {"field": "row", "type": "ordinal", "scale": {"padding": 0.18}, "axis": {"title": msg("layer"), "labelExpr": f"datum.value * {columns}", "ticks": False, "domain": False}}
+    y: dict[str, Any] = {
+        "field": "row",
+        "type": "ordinal",
+        "scale": {"padding": 0.18},
+        "axis": {"title": msg("layer"), "labelExpr": f"datum.value * {columns}", "ticks": False, "domain": False},
+    }
     tips = [{"field": "layer", "title": msg("layer")}, {"field": "kind", "title": msg("kind")}]
     layers = [
         {"mark": {"type": "rect", "cornerRadius": 3}, "encoding": {"x": x, "y": y, "color": colour("kind", kinds), "tooltip": tips}},

@@ -38,7 +38,7 @@ def memory(results: Sequence[SizeResult]) -> Chart:
     tips = [{"field": "part", "title": msg("part")}, {"field": "gib", "title": "GiB", "format": ",.2f"}]
     layers: list[dict[str, Any]] = [
         {"data": {"values": rows}, "mark": {"type": "bar", "height": 26}, "encoding": {"x": {**x, "stack": "zero"}, "y": y, "color": fill, "order": {"field": "order"}, "tooltip": tips}},
-        {"data": {"values": marks}, "mark": {"type": "tick", "thickness": 2.5, "size": 40}, "encoding": {"x": {**x, "field": "budget"}, "y": y, "tooltip": [{"field": "budget", "title": msg("what the engine may use, GiB"), "format": ",.2f"}]}},
+        {"data": {"values": marks}, "mark": {"type": "tick", "thickness": 3, "size": 42, "color": PALETTE[5], "opacity": 1}, "encoding": {"x": {**x, "field": "budget"}, "y": y, "tooltip": [{"field": "budget", "title": msg("what the engine may use, GiB"), "format": ",.2f"}]}},
         {"data": {"values": [m for m in marks if m["high"]]}, "mark": {"type": "rule", "strokeWidth": 4, "opacity": 0.55}, "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y}},
         {"data": {"values": marks}, "mark": {"type": "text", "align": "left", "baseline": "bottom", "dy": -16, "fontSize": 11}, "encoding": {"x": {"datum": 0}, "y": y, "text": {"field": "note"}}},
     ]  # fmt: skip

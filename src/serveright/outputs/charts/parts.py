@@ -10,8 +10,8 @@ from serveright.types.curves import Line
 from serveright.types.document import Cell, Chart
 from serveright.types.text import Msg, msg
 
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#B8A800", "#7F7F7F")
-"""Okabe and Ito (2008), yellow darkened so that it holds on white."""
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#B8A800", "#7F7F7F", "#994F00")
+"""Okabe and Ito (2008), yellow darkened so that it holds on white; grey and brown behind them."""
 GIB = 2**30
 
 PARTS: dict[str, Msg] = {
@@ -35,20 +35,30 @@ def chart(name: str, title: Cell, alternative: Cell, spec: Mapping[str, Any]) ->
 
 def amount(field: str, title: Cell, *, log: bool = False, base: int = 10, **axis: Any) -> Encoding:
     """A quantitative axis; its title names the unit."""
-    scale: dict[str, Any] = {"type": "log", "base": base} if log else {"zero": True}
-    return {"field": field, "type": "quantitative", "scale": scale, "axis": {"title": title, "format": "~s" if log else "~g", **axis}}
+    scale: dict[str, Any] = {"type": "log", "base": base, "nice": False} if log else {"zero": True}
+    return {"field": field, "type": "quantitative", "scale": scale, "axis": {"title": title, "format": ",~r", **axis}}
 
 
 def tokens(field: str, title: Cell) -> Encoding:
     """Token counts on a log axis, powers of two, written 4k, 128k, 1M as the field does."""
     words = "datum.value >= 1048576 ? format(datum.value / 1048576, '~g') + 'M' : datum.value >= 1024 ? format(datum.value / 1024, '~g') + 'k' : format(datum.value, '~g')"
-    return {"field": field, "type": "quantitative", "scale": {"type": "log", "base": 2, "nice": False}, "axis": {"title": title, "labelExpr": words, "tickCount": 8}}
+    return {
+        "field": field,
+        "type": "quantitative",
+        "scale": {"type": "log", "base": 2, "nice": False},
+        "axis": {"title": title, "labelExpr": words, "tickCount": 8},
+    }
 
 
 def colour(field: str, order: Sequence[Cell], title: Cell | None = None) -> Encoding:
     """A categorical colour in fixed order, its legend below, where it takes no width."""
     legend = {"title": title, "orient": "bottom", "columns": 3, "labelLimit": 260}
-    return {"field": field, "type": "nominal", "scale": {"domain": list(order), "range": [PALETTE[i % len(PALETTE)] for i in range(len(order))]}, "legend": legend}
+    return {
+        "field": field,
+        "type": "nominal",
+        "scale": {"domain": list(order), "range": [PALETTE[i % len(PALETTE)] for i in range(len(order))]},
+        "legend": legend,
+    }
 
 
 def points(lines: Iterable[Line], x: str, y: str, factor: float = 1.0) -> list[dict[str, Any]]:

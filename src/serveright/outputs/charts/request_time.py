@@ -27,7 +27,12 @@ def request_time(estimates: Sequence[tuple[Cell, Estimate]], output_tokens: int)
     y = {"field": "layout", "type": "nominal", "sort": [name for name, _ in estimates], "axis": {"title": None, "labelLimit": 260, "ticks": False}}
     tips = [{"field": "part", "title": msg("part")}, {"field": "s", "title": msg("seconds"), "format": ".3~r"}]
     mark = {"type": "bar", "height": 20}
-    spec = {"height": {"step": 34}, "data": {"values": rows}, "mark": mark, "encoding": {"x": x, "y": y, "color": colour("part", order), "order": {"field": "order"}, "tooltip": tips}}
+    spec = {
+        "height": {"step": 34},
+        "data": {"values": rows},
+        "mark": mark,
+        "encoding": {"x": x, "y": y, "color": colour("part", order), "order": {"field": "order"}, "tooltip": tips},
+    }
     words: Cell = ""
     if estimates:
         name, first = estimates[0]

@@ -1,0 +1,150 @@
+"""From a report's document to what a template prints: sections by heading, pictures as figures the page's script draws, numbers that open their derivation."""
+
+import json
+from collections.abc import Callable
+from html import escape
+from typing import Any
+
+import msgspec
+from markupsafe import Markup
+from msgspec import Struct
+
+from serveright.outputs import draw, html
+from serveright.outputs.charts import table
+from serveright.outputs.language import render
+from serveright.types.document import Chart, Derivations, Document, Heading
+from serveright.types.text import Msg, msg
+from serveright.web.words import WORDS
+
+
+class Section(Struct, frozen=True, kw_only=True):
+    """What stands under one heading, as safe HTML."""
+
+    id: str
+    title: str
+    body: Markup
+
+
+class Page(Struct, frozen=True, kw_only=True):
+    """A document ready for a template. `cards` holds the derivations that numbers open."""
+
+    title: str
+    sections: tuple[Section, ...]
+    cards: Markup
+    figures: int
+
+
+def page(document: Document, lang: str, picture: Callable[[str, str], str]) -> Page:
+    """`picture(name, ending)` gives the address of a picture's file."""
+    view = html.look(document, lang, lambda chart, language: figure(chart, language, picture))
+    sections: list[Section] = []
+    title, parts = "", list[str]()
+
+    def close() -> None:
+        if parts:
+            sections.append(Section(id=f"part-{len(sections)}", title=title, body=Markup("\n".join(parts))))  # noqa: S704
+
+    for item in document.blocks:
+        if isinstance(item, Heading) and item.level <= 2:
+            close()
+            title, parts = render(item.text, lang), []
+        elif isinstance(item, Derivations):
+            if item.items:
+                parts.append(f'<details class="how"><summary>{escape(say(WORDS["how"], lang))}</summary>{html.block(item, view)}</details>')
+        else:
+            parts.append(html.block(item, view))
+    close()
+    return Page(
+        title=render(document.title, lang),
+        sections=tuple(sections),
+        cards=Markup(html.popovers(view)),  # noqa: S704
+        figures=len(draw.charts_of(document)),
+    )
+
+
+def say(text: Msg | str, lang: str) -> str:
+    """Prose for a template."""
+    return render(text, lang)
+
+
+def figure(chart: Chart, lang: str, picture: Callable[[str, str], str]) -> str:
+    """A place for the script to draw in, and what serves readers without it: words, a table, files."""
+    spec = draw.ready(chart, lang)
+    words, title = escape(render(chart.alternative, lang)), escape(render(chart.title, lang))
+    links = " ".join(f'<a href="{escape(picture(chart.name, end))}" download="{chart.name}.{end}">{end.upper()}</a>' for end in ("svg", "png", "csv"))
+    data = json.dumps(spec, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return (
+        f'<figure class="chart" data-name="{chart.name}"><figcaption>{title}</figcaption>'
+        f'<div class="canvas" role="img" aria-label="{words}"><noscript><img src="{escape(picture(chart.name, "svg"))}" alt="{words}"></noscript></div>'
+        f'<script type="application/json">{data}</script>'
+        f'<details class="data"><summary>{escape(say(WORDS["table"], lang))}</summary>{_table(spec)}<p class="files">{links}</p></details></figure>'
+    )
+
+
+def _table(spec: dict[str, Any]) -> str:
+    columns, rows = table.rows(spec)
+    head = "".join(f"<th>{escape(str(column))}</th>" for column in columns)
+    body = "".join("<tr>" + "".join(_cell(cell) for cell in row) + "</tr>" for row in rows)
+    return f'<table tabindex="0"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f'<td class="r">{value:,.4g}</td>' if abs(value) < 1e4 else f'<td class="r">{value:,.0f}</td>'
+    return f"<td>{escape(str(value))}</td>"
+
+
+def chart_named(document: Document, name: str) -> Chart | None:
+    """One picture of a report."""
+    return next((chart for chart in draw.charts_of(document) if chart.name == name), None)
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    """One line of a config: its text, and what it tells where it does."""
+
+    number: int
+    text: str
+    says: tuple[int, ...] = ()
+    """Indices of the evidence it carries."""
+
+
+def config_lines(config: dict[str, Any], paths: list[str]) -> list[Line]:
+    """The config pretty-printed, long lists folded, each line marked with the evidence whose path it is."""
+    out: list[Line] = []
+    at = {path: i for i, path in enumerate(paths)}
+
+    def write(value: object, path: str, indent: int, head: str, tail: str) -> None:
+        mark = (at[path],) if path in at else ()
+        pad = "  " * indent
+        if isinstance(value, dict) and value:
+            out.append(Line(number=len(out) + 1, text=f"{pad}{head}{{", says=mark))
+            items = list(value.items())  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+            for i, (key, item) in enumerate(items):  # pyright: ignore[reportUnknownVariableType]
+                write(item, f"{path}.{key}" if path else str(key), indent + 1, f"{json.dumps(str(key), ensure_ascii=False)}: ", "," if i < len(items) - 1 else "")  # pyright: ignore[reportUnknownArgumentType]
+            out.append(Line(number=len(out) + 1, text=f"{pad}}}{tail}"))
+            return
+        out.append(Line(number=len(out) + 1, text=f"{pad}{head}{_short(value)}{tail}", says=mark))
+
+    write(config, "", 0, "", "")
+    return out
+
+
+LONGEST = 12
+"""Lists longer than this are folded."""
+
+
+def _short(value: object) -> str:
+    if isinstance(value, list) and len(value) > LONGEST:  # pyright: ignore[reportUnknownArgumentType]
+        shown = ", ".join(_short(item) for item in value[:LONGEST])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return f"[{shown}, … {len(value) - LONGEST} more]"  # pyright: ignore[reportUnknownArgumentType]
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 400 else text[:400] + " …"
+
+
+def plain(report: object, lang: str) -> Any:
+    """A report as JSON builtins, for templates that lay it out themselves."""
+    from serveright.outputs import json as encoder
+
+    return encoder.plain(report, lang)
+
+

@@ -1,0 +1,156 @@
+"""Design: a model, GPUs and traffic to a layout with its command, the six steps as one column."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from serveright import api
+from serveright.api import asking
+from serveright.api.facts import engine_facts, gpu_facts, model_facts
+from serveright.catalog.traffic import presets
+from serveright.errors import UserError
+from serveright.outputs.views import inspect as inspect_view
+from serveright.outputs.views import plan as plan_view
+from serveright.types.reports import InspectReport, PlanReport
+from serveright.types.source import ModelFiles
+from serveright.types.text import msg
+from serveright.web.show import config_lines
+from serveright.web.state import address
+from serveright.web.visit import Moved, Shown, Visit
+
+TITLE, ORDER = msg("Design"), 0
+PASTES: Mapping[str, str] = {"text": "config.json"}
+FIELDS = {
+    "concurrency": "concurrency",
+    "rate": "rate_per_s",
+    "input": "input_tokens",
+    "output": "output_tokens",
+    "context": "context_tokens",
+    "images": "images_per_request",
+    "ttft": "ttft_target_s",
+    "tpot": "tpot_target_s",
+    "reproducible": "reproducible",
+    "traffic": "preset",
+}
+"""Key of the address -> field of `Traffic`."""
+OBJECTIVES = ("cost", "latency", "context", "users")
+EXAMPLES = (
+    ("Qwen/Qwen3.6-27B", "2xh200-sxm", "chat"),
+    ("deepseek-ai/DeepSeek-V3.2", "8xh200-sxm", "agent"),
+    ("openai/gpt-oss-120b", "1xh100-sxm", "rag"),
+)
+
+
+def show(visit: Visit) -> Shown | Moved:
+    """The page of one model, with a design where a GPU was chosen."""
+    if (moved := proper(visit)) is not None:
+        return moved
+    form = form_of(visit)
+    if not visit.rest:
+        examples = [(name, spec, address(f"/design/{name}", {"gpu": spec, "traffic": kind, "lang": visit.first("lang")})) for name, spec, kind in EXAMPLES]
+        return Shown(title=TITLE, template="design.html", context={"form": form, "examples": examples})
+    try:
+        files = model_of(visit)
+        report = answer(visit, files)
+    except UserError as error:
+        return Shown(title=TITLE, template="design.html", context={"form": form}, error=error)
+    shape: InspectReport = report.steps["shape"] if isinstance(report, PlanReport) else report
+    document = plan_view.document(report) if isinstance(report, PlanReport) else inspect_view.document(report)
+    context = {"form": form, "config": config_of(files, shape), "launches": launches(report) if isinstance(report, PlanReport) else []}
+    return Shown(title=document.title, template="design.html", context=context, document=document, report=report)
+
+
+def proper(visit: Visit) -> Moved | None:
+    """The address without empty values, the model in the path, the GPUs in one word; None where it is that already."""
+    query = [(key, value.strip()) for key, values in visit.query.items() for value in values if value.strip()]
+    fields = dict(query)
+    rest, changed = visit.rest, len(query) != sum(map(len, visit.query.values()))
+    if "model" in fields:
+        rest, changed = fields["model"].strip("/"), True
+        query = [(k, v) for k, v in query if k not in ("model", "z")]
+    if "gpus" in fields:
+        changed = True
+        kind = fields.get("gpu", "")
+        query = [(k, f"{fields['gpus']}x{kind}" if k == "gpu" and kind else v) for k, v in query if k != "gpus"]
+    if not changed:
+        return None
+    return Moved(address(f"/design/{rest}" if rest else "/design", query))
+
+
+def model_of(visit: Visit) -> ModelFiles:
+    """The model of the path: pasted, of the catalogue, or of the Hub where that is allowed. Raises UserError."""
+    if visit.rest.startswith("~"):
+        texts = {name: text.encode() for name, text in visit.texts().items()}
+        return asking.pasted_model(texts, visit.first("name"))
+    return asking.named_model(visit.rest, allow_hub=visit.allow_hub)
+
+
+def answer(visit: Visit, files: ModelFiles) -> InspectReport | PlanReport:
+    """The design, or what the model is where no GPU was named yet. Raises UserError."""
+    if not visit.first("gpu"):
+        return api.inspect(files, curves=True)
+    objective = visit.first("objective")
+    return api.plan(
+        files,
+        asking.gpu_spec(visit.first("gpu")),
+        asking.traffic_of_texts({field: visit.first(key) for key, field in FIELDS.items()}),
+        nodes=number(visit.first("nodes")),
+        engine=visit.first("engine") or "both",
+        objective=objective if objective in OBJECTIVES else "cost",  # pyright: ignore[reportArgumentType]
+        curves=True,
+    )
+
+
+def number(text: str) -> int | None:
+    """A small count, None where none was given."""
+    return int(text) if text.isdecimal() and 0 < int(text) <= 4096 else None
+
+
+def form_of(visit: Visit) -> dict[str, Any]:
+    """Values and choices of the controls."""
+    spec = visit.first("gpu")
+    count, _, kind = spec.partition("x") if spec[:1].isdigit() else ("1" if spec else "", "", spec)
+    values = {key: visit.first(key) for key in (*FIELDS, "engine", "objective", "nodes", "name", "z", "lang")}
+    return {
+        "values": values,
+        "model": "" if visit.rest.startswith("~") else visit.rest,
+        "pasted": visit.rest if visit.rest.startswith("~") else "",
+        "kind": kind,
+        "count": count or "1",
+        **choices(),
+    }
+
+
+@cache
+def choices() -> dict[str, Any]:
+    """What the catalogue offers; facts do not change while a server runs."""
+    engines = [name for name in ("vllm", "sglang")]
+    versions = [f"{name}@{version}" for name in engines for version in reversed(engine_facts(name).versions)]
+    return {
+        "models": [model.id for model in model_facts().models],
+        "gpus": [(gpu.key, gpu.name) for gpu in gpu_facts().gpus],
+        "gpu_keys": [gpu.key for gpu in gpu_facts().gpus],
+        "engines": ["both", *engines, *versions],
+        "presets": sorted(presets()),
+        "objectives": OBJECTIVES,
+    }
+
+
+def config_of(files: ModelFiles, shape: InspectReport) -> dict[str, Any]:
+    """The config's lines beside the evidence they carry."""
+    evidence = shape.evidence
+    lines = config_lines(files.config, [e.path for e in evidence])
+    found = {i: line.number for line in lines for i in line.says}
+    rows = [{"path": e.path, "value": str(e.value)[:80], "meaning": e.meaning, "line": found.get(i)} for i, e in enumerate(evidence)]
+    return {"lines": lines, "evidence": rows, "unknown": [{"path": u.path, "why": u.why} for u in shape.unknown]}
+
+
+def launches(report: PlanReport) -> list[dict[str, Any]]:
+    """Every command of the design, ready for tabs."""
+    out: list[dict[str, Any]] = []
+    for chosen in (report.chosen, *report.alternatives):
+        if chosen is not None:
+            name = f"{chosen.engine.name} {chosen.engine.version}"
+            out.append({"name": name, "title": msg("{engine}", engine=name), "text": chosen.command})
+            out.append({"name": f"{name} first", "title": msg("{engine}: first launch", engine=name), "text": chosen.first_launch_command})
+    return out
