@@ -30,7 +30,7 @@ from serveright.engines.vllm.site import (
 )
 from serveright.engines.vllm.specs import Demand, Group, LayerSpec
 from serveright.engines.vllm.states import State, state_of
-from serveright.engines.vllm.words import MTP_METHODS, engine_word
+from serveright.engines.vllm.words import MTP_METHODS, engine_word, model_dtype
 from serveright.types.engine import Refusal, Settings
 from serveright.types.hardware import Gpu
 from serveright.types.model import Attention, Checkpoint, Latent, Layer, ModelShape, Recurrent
@@ -120,7 +120,7 @@ def prefix_caching(shape: ModelShape, behaviour: VllmBehaviour, settings: Settin
 
 def _site(shape: ModelShape, checkpoint: Checkpoint, device: Device, behaviour: VllmBehaviour, settings: Settings, draft: int) -> Site:
     word = cache_word(shape, checkpoint, device, behaviour, settings)
-    model_dtype = engine_word(settings.extra.get("dtype", shape.dtype))
+    computes = model_dtype(settings.extra.get("dtype", "auto"), shape.dtype, device.sm)
     forced, backend = hook_flash(shape, behaviour, device, word, (settings.attention_backend or "").upper())
     tp = settings.parallel.tp
     return Site(
@@ -129,7 +129,7 @@ def _site(shape: ModelShape, checkpoint: Checkpoint, device: Device, behaviour: 
         architecture=shape.architecture,
         tp=tp,
         dcp=settings.parallel.dcp,
-        model_dtype=model_dtype,
+        model_dtype=computes,
         cache_dtype=word,
         block=settings.block_tokens or 0,
         backend=backend,

@@ -8,7 +8,7 @@ from serveright.engines.vllm import deepseek_v4
 from serveright.engines.vllm.backends import Rejected
 from serveright.engines.vllm.combinations import Ask, Device, flash_takes_fp8
 from serveright.engines.vllm.site import Site, attentions, latents, mixers
-from serveright.engines.vllm.words import MTP_METHODS, engine_word, quantised
+from serveright.engines.vllm.words import MODEL_DTYPES, MTP_METHODS, engine_word, model_dtype, quantised
 from serveright.types.engine import Refusal, Settings
 from serveright.types.hardware import Gpu
 from serveright.types.model import ModelShape, UnknownMixer
@@ -18,9 +18,11 @@ from serveright.types.vllm import VllmBehaviour
 
 def before(shape: ModelShape, device: Device, behaviour: VllmBehaviour, settings: Settings) -> Iterator[Refusal]:
     """Checks on flags and shape alone, in the engine's order."""
+    yield from _dtype(settings)
     yield from _heads(shape, settings)
+    yield from _towers(shape, behaviour, settings)
     yield from _context_parallel(shape, settings)
-    yield from _cache_dtype(shape, behaviour, settings)
+    yield from _cache_dtype(shape, device, behaviour, settings)
     yield from _speculation(shape, settings)
     if shape.architecture in behaviour.own_cache:
         why = msg("vLLM lays out {architecture} with code of its own that is not rebuilt here: its cache is unknown", architecture=shape.architecture)
@@ -29,7 +31,7 @@ def before(shape: ModelShape, device: Device, behaviour: VllmBehaviour, settings
     if unknown:
         names = ", ".join(unknown)
         yield Refusal(code="unknown_layer", text="", why=msg("layers of kind {names} are unknown here: their cache cannot be derived", names=names))
-    if device.sm and device.sm < 80 and engine_word(shape.dtype) == "bfloat16" and "dtype" not in settings.extra:
+    if device.sm and device.sm < 80 and settings.extra.get("dtype") == "bfloat16":
         yield Refusal(
             code="bf16_unsupported",
             text=f"Bfloat16 is only supported on GPUs with compute capability of at least 8.0. Your {device.name} GPU has compute capability {device.version}.",
@@ -48,6 +50,14 @@ def _heads(shape: ModelShape, settings: Settings) -> Iterator[Refusal]:
             why=msg("{heads} query heads cannot be dealt to {tp} GPUs", heads=heads, tp=tp),
             source="config/model.py verify_with_parallel_config",
         )
+    uneven = next((m.kv_heads for m in attentions(shape) if (m.kv_heads % tp if m.kv_heads >= tp else tp % m.kv_heads)), 0)
+    if uneven and not heads % tp:
+        yield Refusal(
+            code="kv_heads_not_divisible",
+            text=f"AssertionError: {max(uneven, tp)} is not divisible by {min(uneven, tp)}",
+            why=msg("{heads} KV heads can be neither dealt to {tp} GPUs nor copied onto them evenly", heads=uneven, tp=tp),
+            source="model_executor/layers/linear.py QKVParallelLinear",
+        )
     short = next((m.kv_heads for m in attentions(shape) if m.conv_rows and m.kv_heads < tp), 0)
     if short:
         yield Refusal(
@@ -56,6 +66,33 @@ def _heads(shape: ModelShape, settings: Settings) -> Iterator[Refusal]:
             why=msg("short convolutions are kept per KV head: no more than {heads} GPUs share them", heads=short),
             source="models/inkling/nvidia/sconv_swa_attn.py InklingConvState",
         )
+
+
+def _towers(shape: ModelShape, behaviour: VllmBehaviour, settings: Settings) -> Iterator[Refusal]:
+    """Image encoders whose heads are dealt out like the model's own; others fall back to whole copies by themselves."""
+    whole = settings.language_only or settings.extra.get("mm-encoder-tp-mode") == "data"
+    if whole or shape.architecture not in behaviour.tower_split:
+        return
+    tp = settings.parallel.tp
+    heads = next((t.heads for t in shape.towers if t.kind == "vision" and t.heads % tp), 0)
+    if heads:
+        yield Refusal(
+            code="tower_heads_not_divisible",
+            text=f"AssertionError: {heads} is not divisible by {tp}",
+            why=msg("the image encoder's {heads} heads cannot be dealt to {tp} GPUs; --mm-encoder-tp-mode data gives each GPU a whole one", heads=heads, tp=tp),
+            source="distributed/utils.py divide",
+        )
+
+
+def _dtype(settings: Settings) -> Iterator[Refusal]:
+    """`--dtype` takes number types of activations, no storage formats."""
+    word = settings.extra.get("dtype", "auto")
+    if word in MODEL_DTYPES:
+        return
+    known = ", ".join(MODEL_DTYPES)
+    text = f"argument --dtype: invalid choice: {word!r} (choose from {', '.join(map(repr, MODEL_DTYPES))})"
+    why = msg("--dtype is what the model computes in ({known}); a checkpoint's own format is read from it, --quantization converts while loading", known=known)
+    yield Refusal(code="dtype_unknown", text=text, why=why, source="config/model.py ModelDType")
 
 
 def _context_parallel(shape: ModelShape, settings: Settings) -> Iterator[Refusal]:
@@ -105,8 +142,8 @@ def _grouped_context_parallel(shape: ModelShape, tp: int, dcp: int) -> Iterator[
         yield Refusal(code="dcp_head_groups", text=text, why=msg("query heads per KV head must be shared out evenly"), source=where)
 
 
-def _cache_dtype(shape: ModelShape, behaviour: VllmBehaviour, settings: Settings) -> Iterator[Refusal]:
-    word, model = engine_word(settings.kv_dtype or "auto"), engine_word(settings.extra.get("dtype", shape.dtype))
+def _cache_dtype(shape: ModelShape, device: Device, behaviour: VllmBehaviour, settings: Settings) -> Iterator[Refusal]:
+    word, model = engine_word(settings.kv_dtype or "auto"), model_dtype(settings.extra.get("dtype", "auto"), shape.dtype, device.sm)
     if word not in behaviour.kv_dtypes:
         known = ", ".join(behaviour.kv_dtypes)
         text = f"argument --kv-cache-dtype: invalid choice: {word!r}"

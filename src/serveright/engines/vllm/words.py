@@ -2,7 +2,9 @@
 
 _BYTES = {"float32": 4, "float": 4, "float16": 2, "half": 2, "bfloat16": 2, "fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1, "int8": 1}
 _PLAIN = {"float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float32": "fp32", "float": "fp32", "fp8": "fp8_e4m3"}
-_ENGINE = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32", "half": "float16"}
+_ENGINE = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32", "half": "float16", "float": "float32"}
+MODEL_DTYPES = ("auto", "half", "float16", "bfloat16", "float", "float32")
+"""What `--dtype` takes: number types of activations, no storage formats."""
 
 MTP_METHODS = (
     "mtp",
@@ -22,6 +24,18 @@ MTP_METHODS = (
 def engine_word(word: str) -> str:
     """`bf16` -> `bfloat16`; vLLM's own words stay."""
     return _ENGINE.get(word.lower(), word)
+
+
+def model_dtype(asked: str, config: str, sm: int) -> str:
+    """What the model computes in: the flag, else the config's type, float32 and what the device lacks turned to 16 bits (config/model.py _resolve_auto_dtype).
+
+    A word `--dtype` does not take counts as unset: the engine stops at it before it asks anything else.
+    """
+    if asked in MODEL_DTYPES and asked != "auto":
+        return engine_word(asked)
+    half = "float16" if 0 < sm < 80 else "bfloat16"
+    own = engine_word(config)
+    return half if own == "float32" or (own == "bfloat16" and half != own) else own
 
 
 def plain_word(cache_dtype: str, model_dtype: str) -> str:
