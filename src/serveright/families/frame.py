@@ -80,7 +80,7 @@ def open_frame(
     text.ignore("tie_word_embeddings", "architectures", "model_type", "auto_map", "is_encoder_decoder", "chunk_size_feed_forward")
     fields.ignore("tie_word_embeddings", "architectures", "model_type", "auto_map", "quantization_config", "transformers_version")
     text.ignore("quantization_config", "transformers_version", "ignore_index")
-    fields.ignore("ignore_index", "use_unified_vision_chunk")
+    fields.ignore("ignore_index", "use_unified_vision_chunk", "chunk_size_feed_forward")
     word = own if isinstance(own, bool) else outer
     return Frame(
         top=fields,
