@@ -38,7 +38,19 @@ def format_of(checkpoint: Checkpoint, weight: Weight) -> NumberFormat:
 
 
 def resolver(checkpoint: Checkpoint) -> Callable[[Weight], NumberFormat]:
-    """A function from tensor to format; the rules are compiled once, and layers are told apart only where some rule names numbers."""
+    """A function from tensor to format; the rules are compiled once, and layers are told apart only where some rule names numbers.
+
+    The last checkpoint's function is kept with what it looked up: several steps ask for the same one in turn.
+    """
+    if not _LAST or _LAST[0][0] is not checkpoint:
+        _LAST[:] = [(checkpoint, _resolver(checkpoint))]
+    return _LAST[0][1]
+
+
+_LAST: list[tuple[Checkpoint, Callable[[Weight], NumberFormat]]] = []
+
+
+def _resolver(checkpoint: Checkpoint) -> Callable[[Weight], NumberFormat]:
     compiled = [_Rule(rule) for rule in checkpoint.rules]
     dtype = plain(checkpoint.dtype)
     alike = not any(rule.numbered for rule in compiled)
