@@ -9,7 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -67,10 +67,8 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
             process.wait(patience)
         except subprocess.TimeoutExpired:
             continue
-    try:  # workers that outlived their parent are in the same group
+    with suppress(ProcessLookupError):  # workers that outlived their parent are in the same group
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 @contextmanager

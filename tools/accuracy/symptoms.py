@@ -6,6 +6,7 @@ The list of cases that count was fixed before any cause was written (`counts`); 
 import json
 import random
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,12 @@ def skipped(case: dict[str, Any]) -> str | None:
         return "another engine or a fork"
     if case["confidence"] == "low":
         return "low confidence: the cause was not confirmed"
-    if "log" in case["detectable_from"] and case["log_basis"] == "reconstructed" and "command" not in case["detectable_from"] and "config" not in case["detectable_from"]:
+    if (
+        "log" in case["detectable_from"]
+        and case["log_basis"] == "reconstructed"
+        and "command" not in case["detectable_from"]
+        and "config" not in case["detectable_from"]
+    ):
         return "its only line was reconstructed"
     return None
 
@@ -113,7 +119,9 @@ def shuffled(results: list[tuple[Row, list[str]]], seed: int = 1) -> tuple[float
     """The same with labels dealt out at random: what chance would give."""
     dealt = [row.label for row, _ in results]
     random.Random(seed).shuffle(dealt)
-    return shares([(Row(id=row.id, label=label, symptom="", log="", command="", gpu="", version=""), codes) for (row, codes), label in zip(results, dealt, strict=True)])
+    return shares(
+        [(Row(id=row.id, label=label, symptom="", log="", command="", gpu="", version=""), codes) for (row, codes), label in zip(results, dealt, strict=True)]
+    )
 
 
 def report(shared: Path) -> Iterator[str]:
@@ -127,3 +135,14 @@ def report(shared: Path) -> Iterator[str]:
     for row, codes in results:
         if not codes or codes[0] not in row.label:
             yield f"  {row.id}: {','.join(sorted(row.label))} among {codes[:4]}"
+
+
+def main() -> None:
+    """One section of the accuracy page."""
+    lines = list(report(Path(sys.argv[1])))
+    print("## Diagnosis of public faults\n")
+    print("\n".join(f"- {line}" if not line.startswith("  ") else f"  - {line.strip()}" for line in lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,7 @@
 """Readings -> signs: what a log's periodic figures, metrics pages, GPUs, a benchmark and the command itself say about a server. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from serveright.analysis.given import Given
 from serveright.types.diagnosis import LogReading, Scrape, Sign
@@ -36,7 +37,9 @@ def log_signs(log: LogReading) -> Iterator[Sign]:
         yield Sign(key="log:kv_full", source=at, text=msg("KV cache usage up to {share:pct}", share=usage.high))
     if usage is not None and waiting is not None and waiting.high >= 1 and waiting.mean > 0.5 and usage.high < FREE:
         yield Sign(
-            key="log:waiting_kv_low", source=at, text=msg("{n:n} requests waited while at most {share:pct} of the cache was used", n=waiting.high, share=usage.high)
+            key="log:waiting_kv_low",
+            source=at,
+            text=msg("{n:n} requests waited while at most {share:pct} of the cache was used", n=waiting.high, share=usage.high),
         )
     state = series.get("state_usage")
     if state is not None and state.high > 0.75 and waiting is not None and waiting.high >= 1 and (usage is None or usage.mean < FREE):
@@ -70,7 +73,7 @@ def growth(scrapes: Sequence[Scrape]) -> dict[str, float]:
     if len(scrapes) == 1:
         return dict(scrapes[0].total)
     grown: dict[str, float] = {}
-    for before, after in zip(scrapes, scrapes[1:], strict=False):
+    for before, after in pairwise(scrapes):
         for name, value in after.total.items():
             step = value - before.total.get(name, 0.0)
             grown[name] = grown.get(name, 0.0) + (step if step >= 0 else value)

@@ -117,5 +117,9 @@ def _per_token(sized: Sized, observed: float) -> Part:
 def _block(sized: Sized, observed: float) -> Part:
     derived = sized.layout.block_tokens
     same = int(observed) == derived
-    text = msg("tokens of one block") if same else msg("the engine aligned the block otherwise: state size, prefix caching, TP or KV precision differ from what is assumed")
+    text = (
+        msg("tokens of one block")
+        if same
+        else msg("the engine aligned the block otherwise: state size, prefix caching, TP or KV precision differ from what is assumed")
+    )
     return Part(name="block_tokens", derived=derived, observed=observed, unit="tokens", verdict="agrees" if same else "differs", text=text)

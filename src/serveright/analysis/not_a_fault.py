@@ -32,6 +32,8 @@ def _metrics(scrapes: Sequence[Scrape], sized: Sized | None) -> list[NotAFault]:
     if not scrapes or "block_size" not in scrapes[-1].info or sized is None or len(sized.layout.groups) < 2:
         return []
     info = scrapes[-1].info
-    line = Evidence(source=scrapes[-1].source, line=0, text=f'cache_config_info block_size="{info["block_size"]}" num_gpu_blocks="{info.get("num_gpu_blocks", "?")}"')
+    line = Evidence(
+        source=scrapes[-1].source, line=0, text=f'cache_config_info block_size="{info["block_size"]}" num_gpu_blocks="{info.get("num_gpu_blocks", "?")}"'
+    )
     text = msg("block_size x num_gpu_blocks is not the capacity where several groups share the pool; kv_cache_size_tokens is")
     return [NotAFault(code="NOT03", text=text, evidence=(line,))]

@@ -51,6 +51,8 @@ class Bundle(Struct, frozen=True, kw_only=True):
     url: str | None = None
     probe: bool = False
     """Send a few requests to `url`."""
+    local: bool = True
+    """False for texts of strangers: no path that a log or command names is looked at."""
 
 
 class Seen(Struct, frozen=True, kw_only=True):
@@ -70,7 +72,7 @@ def diagnose(bundle: Bundle, progress: Progress | None = None, tell: Callable[[M
     """Causes, likeliest first. Raises UserError where nothing was given or an input cannot be read; one dead URL among others is a note."""
     seen = gather(bundle, progress, tell)
     engine, version = _engine(bundle, seen)
-    asked = Ask(engine=bundle.engine, version=bundle.version or version, gpu=bundle.gpu, model=bundle.model)
+    asked = Ask(engine=bundle.engine, version=bundle.version or version, gpu=bundle.gpu, model=bundle.model, local=bundle.local)
     context = None if seen.command is None else Context.of(seen.command, facts_of(seen.command, asked))
     findings: list[Finding] = [] if context is None else audit_command(context)
     signs = seen.signs if context is None else (*seen.signs, *command_signs(context, context.shape))
@@ -112,14 +114,16 @@ def gather(bundle: Bundle, progress: Progress | None = None, tell: Callable[[Msg
 
         signs += probe_signs(bundle.url, tell)
     text, file = _command_text(bundle, logs)
-    asked = Ask(engine=bundle.engine, version=bundle.version or next((log.version for log in logs if log.version), None))
+    asked = Ask(engine=bundle.engine, version=bundle.version or next((log.version for log in logs if log.version), None), local=bundle.local)
     command = None
     if text:
         reading = read(text.encode(), file, asked)
         command = reading.commands[0] if reading.commands else None
         if command is None:
             notes.append(msg("{file}: no vLLM or SGLang start was found", file=file))
-    inputs = tuple(x for x in (*bundle.logs, *bundle.metrics, file if text else None, bundle.model, bundle.gpu, *bundle.symptoms, bundle.smi, bundle.bench) if x)
+    inputs = tuple(
+        x for x in (*bundle.logs, *bundle.metrics, file if text else None, bundle.model, bundle.gpu, *bundle.symptoms, bundle.smi, bundle.bench) if x
+    )
     if not inputs and not bundle.url:
         raise InputError(msg("nothing to diagnose was given"), msg("Give --log, --metrics, --command or --symptom."))
     notes += [note for log in logs for note in log.notes]
@@ -185,7 +189,7 @@ def _command_text(bundle: Bundle, logs: tuple[LogReading, ...]) -> tuple[str, st
     for log in logs:
         echo = command_of_echo(log.arguments or "")
         if echo:
-            return echo, log.source
+            return echo, f"{log.source} (its own arguments)"
     return "", ""
 
 
@@ -234,8 +238,27 @@ def _apart(groups: list[tuple[Edit, ...]]) -> list[tuple[Edit, ...]]:
     return kept
 
 
+def write_calibration(report: DiagnoseReport, file: str) -> None:
+    """What the log says of memory, beside what was derived, as JSON. Raises InputError where the log had no memory lines or the file cannot be written."""
+    import json
+
+    if not report.memory:
+        raise InputError(msg("no memory lines to calibrate with"), msg("Give the start-up log with --log, the model with --config and the GPU with --gpu."))
+    parts = {part.name: {"derived": part.derived, "observed": part.observed, "unit": part.unit, "verdict": part.verdict} for part in report.memory}
+    told = {
+        "schema": "serveright.calibration/1",
+        "engine": report.engine,
+        "version": report.version,
+        "inputs": list(report.inputs),
+        "memory": parts,
+        "points": [],
+    }
+    try:
+        Path(file).write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(msg("{file}: cannot be written ({why})", file=file, why=error.strerror or "")) from error
+
+
 def _first(text: str, file: str, asked: Ask) -> LaunchCommand | None:
     commands = read(text.encode(), file, asked).commands
     return commands[0] if commands else None
-
-

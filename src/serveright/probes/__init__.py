@@ -1,1 +1,1 @@
-"""One module per live probe of a running server, and the measurement of step 6."""
+"""Live probes of a running OpenAI-compatible server, one module each. Nothing is sent without being asked for, and each says what it sends."""

@@ -167,10 +167,7 @@ class _Log:
         kept = self.signs.setdefault(key, [])
         if len(kept) >= KEPT:
             kept.pop(1)
-        numbers: dict[str, float | str] = {}
-        for pattern in (needle.pattern, *needle.numbers):
-            for name, value in _groups(pattern, line):
-                numbers[name] = value
+        numbers = {name: value for pattern in (needle.pattern, *needle.numbers) for name, value in _groups(pattern, line)}
         kept.append(Sign(key=f"log:{key}", source=self.source, line=self.lines + text.count(b"\n", 0, at) + 1, text=line, numbers=numbers))
 
     def _errors(self, text: bytes) -> None:

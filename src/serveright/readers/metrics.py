@@ -88,7 +88,9 @@ def read_scrapes(where: str) -> tuple[Scrape, ...]:
                 if is_answer(head):
                     return scrapes((head + file.read(MAX_BYTES)).decode("utf-8", "replace"), where)
         except OSError as error:
-            raise InputError(msg("{path} cannot be read: {why}", path=where, why=error.strerror or ""), msg("Give a saved /metrics page or its URL.")) from error
+            raise InputError(
+                msg("{path} cannot be read: {why}", path=where, why=error.strerror or ""), msg("Give a saved /metrics page or its URL.")
+            ) from error
     return (read_metrics(where),)
 
 

@@ -27,7 +27,16 @@ CERTAINTY = {"certain": 1.0, "likely": 0.9, "possible": 0.6}
 LEANS: dict[str, tuple[str, ...]] = {
     "crash": ("does_not_start", "crash_in_service", "oom", "hang", "restarts", "tp_rejected"),
     "slow": ("slow", "slow_decode", "slow_prefill", "slow_after_burst", "slow_start", "prefix_not_hit", "ep_slower", "multi_node_slow", "queueing"),
-    "wrong_output": ("tools_ignored", "thinking_leaks", "schema_thinking", "garbage", "quality_drop", "not_repeatable", "every_chat_fails", "worse_with_length"),
+    "wrong_output": (
+        "tools_ignored",
+        "thinking_leaks",
+        "schema_thinking",
+        "garbage",
+        "quality_drop",
+        "not_repeatable",
+        "every_chat_fails",
+        "worse_with_length",
+    ),
     "capacity": ("kv_fills", "half_the_users", "kv_shrank_after_upgrade", "capacity_differs", "queueing"),
 }
 

@@ -6,18 +6,28 @@ from collections.abc import Iterator, Sequence
 from serveright.types.diagnosis import Cause, Evidence, LogReading, Sign
 from serveright.types.text import Msg, msg
 
-_CHAIN = re.compile(r"Engine core initialization failed|EngineDeadError|EngineCore encountered|Worker failed with error|Internal Server Error|See (the )?root cause|WorkerProc")
+_CHAIN = re.compile(
+    r"Engine core initialization failed|EngineDeadError|EngineCore encountered|Worker failed with error|Internal Server Error|See (the )?root cause|WorkerProc"
+)
 """Errors that only pass another one on."""
 _TOPICS: tuple[tuple[str, Msg, Msg], ...] = (
     (r"divisible|divide", msg("a size that does not divide"), msg("Change the parallel sizes, then ask `size` and `audit` again.")),
-    (r"capability|\bsm_?\d{2,3}|compute|unsupported arch|kernel|not supported on", msg("a kernel this GPU does not have"), msg("Remove forced backends; `check` tells what the GPU can do.")),
+    (
+        r"capability|\bsm_?\d{2,3}|compute|unsupported arch|kernel|not supported on",
+        msg("a kernel this GPU does not have"),
+        msg("Remove forced backends; `check` tells what the GPU can do."),
+    ),
     (r"memory|alloc|OOM|KV cache", msg("memory"), msg("Compare `size` with the memory lines of the log.")),
     (r"dtype|quant|fp8|nvfp4|mxfp4|awq|gptq", msg("a number format"), msg("Leave --dtype, --quantization and --kv-cache-dtype to the engine.")),
     (r"template|tokenizer|chat", msg("tokenizer or chat template"), msg("Check the files beside config.json.")),
     (r"tool|parser|reasoning", msg("a parser"), msg("`check` names the parsers of this model.")),
     (r"argument|option|invalid choice|usage:", msg("the command line"), msg("`audit` checks every flag against this release.")),
     (r"nccl|gloo|connect|socket|timeout|distributed", msg("communication between the ranks"), msg("Run again with NCCL_DEBUG=INFO.")),
-    (r"No such file|not found|repository|download|safetensors|checkpoint|weight", msg("files of the checkpoint"), msg("Check that the checkpoint is complete and readable.")),
+    (
+        r"No such file|not found|repository|download|safetensors|checkpoint|weight",
+        msg("files of the checkpoint"),
+        msg("Check that the checkpoint is complete and readable."),
+    ),
 )
 
 
