@@ -52,6 +52,8 @@ class Ask(Struct, frozen=True, kw_only=True):
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     explain_all: bool = False
+    local: bool = True
+    """False for texts of strangers: no path they name is looked at."""
 
 
 def ask(engine: str | None = None, gpu: str | None = None, model: str | None = None, **rest: object) -> Ask:
@@ -102,7 +104,8 @@ def _walk(folder: Path) -> Iterator[Path]:
 def audit_text(raw: bytes, file: str, asked: Ask, *, fix: bool = False, unsafe_fixes: bool = False) -> AuditReport:
     """The audit of one file's content. A real file's `--config` beside it is read too."""
     path = Path(file)
-    reading = Reader(table_of, _override(asked)).file(path) if file != "-" and path.is_file() else read(raw, file, asked)
+    real = asked.local and file != "-" and path.is_file()
+    reading = Reader(table_of, _override(asked)).file(path) if real else read(raw, file, asked)
     text = raw.decode("utf-8-sig", errors="replace")
     suppressions = read_suppressions(text, file)
     contexts = [Context.of(command, facts_of(command, asked)) for command in reading.commands]
@@ -143,13 +146,13 @@ def _engine_of(name: EngineName, version: str | None) -> Engine | None:
 
 
 @cache
-def _model_of(name: str, fetch: bool) -> Model | None:
+def _model_of(name: str, fetch: bool, local: bool) -> Model | None:
     """The model of a command where its config is at hand: a local path, the catalogue, and only if asked the Hub."""
-    local = Path(name).exists()
-    if not local and not fetch and models.find(name) is None:
+    known = models.find(name)
+    if known is None and not fetch and not (local and Path(name).exists()):
         return None
     try:
-        return load_model(name)
+        return load_model(known if known is not None and not local else name)
     except UserError:
         return None
 
@@ -169,7 +172,7 @@ def facts_of(command: LaunchCommand, asked: Ask) -> Facts:
         parsers=choose_parsers(None, None, {}, table, load_parser_facts()),
     )
     name = asked.model or command.model
-    model = _model_of(name, asked.fetch) if name else None
+    model = _model_of(name, asked.fetch, asked.local) if name else None
     base = models.base_of(name) if name else None
     if model is None:
         return facts if base is None else _from_base(facts, load_model(base), table)

@@ -85,10 +85,13 @@ class Answers:
             with self._lock:
                 if key in self._kept:
                     return self._kept[key]
-            answer = make()
-            with self._lock:
-                self._busy.pop(key, None)
-                if answer.status_code == 200:
+            try:
+                answer = make()
+            finally:
+                with self._lock:
+                    self._busy.pop(key, None)
+            if answer.status_code == 200:
+                with self._lock:
                     self._keep(key, answer)
             return answer
 
@@ -203,7 +206,7 @@ class Pages:
         if visit.ending == "json":
             text = {"error": show.say(error.message, visit.lang), "fix": show.say(error.fix, visit.lang) if error.fix else None}
             return Response(json.encode(text, visit.lang) + "\n", status, media_type=TYPES["json"])
-        return Response(self._render("error.html", visit, WORDS["error"], page=None, error=error, formats=False), status, media_type=TYPES["html"])
+        return Response(self._render("error.html", visit, WORDS["failed"], page=None, error=error, formats=False), status, media_type=TYPES["html"])
 
     def _render(self, template: str, visit: Visit, title: Any, **context: Any) -> str:
         def say(text: Any) -> str:

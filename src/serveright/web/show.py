@@ -17,6 +17,10 @@ from serveright.types.text import Msg, msg
 from serveright.web.words import WORDS
 
 
+CHARTS_END = "</div><!-- charts -->"
+"""Neighbouring pictures stand side by side where there is room."""
+
+
 class Section(Struct, frozen=True, kw_only=True):
     """What stands under one heading, as safe HTML."""
 
@@ -51,6 +55,10 @@ def page(document: Document, lang: str, picture: Callable[[str, str], str]) -> P
         elif isinstance(item, Derivations):
             if item.items:
                 parts.append(f'<details class="how"><summary>{escape(say(WORDS["how"], lang))}</summary>{html.block(item, view)}</details>')
+        elif isinstance(item, Chart) and parts and parts[-1].endswith(CHARTS_END):
+            parts[-1] = parts[-1].removesuffix(CHARTS_END) + html.block(item, view) + CHARTS_END
+        elif isinstance(item, Chart):
+            parts.append(f'<div class="charts">{html.block(item, view)}{CHARTS_END}')
         else:
             parts.append(html.block(item, view))
     close()

@@ -1,0 +1,76 @@
+"""Learn: topics with live numbers, and exercises whose state is their address."""
+
+from typing import Any
+
+from serveright import api
+from serveright.analysis.exercises import grade
+from serveright.api import asking
+from serveright.api.learning import exercise
+from serveright.errors import UnknownName
+from serveright.outputs.views import explain as explain_view
+from serveright.outputs.views import learn as learn_view
+from serveright.types.document import Block, Document, Paragraph
+from serveright.types.lessons import KINDS, LETTERS, ExplainReport, TopicList
+from serveright.types.text import msg
+from serveright.web.state import address
+from serveright.web.views.design import choices
+from serveright.web.visit import Moved, Shown, Visit
+
+TITLE, ORDER = msg("Learn"), 5
+PASTES: dict[str, str] = {}
+
+
+def show(visit: Visit) -> Shown | Moved:
+    """`/learn`, `/learn/TOPIC`, `/learn/exercise/KIND`."""
+    kind, _, name = visit.rest.partition("/")
+    lang = visit.first("lang")
+    menu = {
+        "topics": [(line.topic, line.title, address(f"/learn/{line.topic}", {"lang": lang})) for line in _topics(visit.lang).topics],
+        "kinds": [(key, learn_view.KIND_NAMES[key], address(f"/learn/exercise/{key}", {"lang": lang})) for key in KINDS],
+        "current": name if kind == "exercise" else kind,
+    }
+    if not kind:
+        return Shown(title=TITLE, template="learn.html", context={"shelf": menu})
+    if kind == "exercise":
+        return _exercise(visit, name, menu)
+    model, gpu = visit.first("model"), visit.first("gpu")
+    if kind not in [topic for topic, _, _ in menu["topics"]]:
+        raise UnknownName(msg("topic"), kind[:40], [topic for topic, _, _ in menu["topics"]])
+    report = api.explain(kind, model=asking.named_model(model) if model else None, gpu=asking.gpu_spec(gpu) if gpu else None, lang=visit.lang)
+    if not isinstance(report, ExplainReport):
+        raise UnknownName(msg("topic"), kind[:40], ())
+    asked = {"model": report.model, "gpu": report.gpu, **choices()}
+    return Shown(title=report.title, template="learn.html", context={"shelf": menu, "asked": asked}, document=explain_view.document(report), report=report)
+
+
+def _topics(lang: str) -> TopicList:
+    found = api.explain(None, lang=lang)
+    return found if isinstance(found, TopicList) else TopicList(topics=())
+
+
+def _exercise(visit: Visit, name: str, menu: dict[str, Any]) -> Shown:
+    kind = next((key for key in KINDS if key == name), None)
+    if kind is None:
+        raise UnknownName(msg("kind of exercise"), name[:40], KINDS)
+    seed, level = _small(visit.first("seed"), 1), _small(visit.first("difficulty"), 0)
+    made = exercise(kind, seed, min(level, 2))
+    blocks: list[Block] = list(learn_view.question(made))
+    answer = visit.first("answer")
+    if answer:
+        judged = grade(made, answer)
+        blocks += [Paragraph(msg("{given}: {comment}", given=answer, comment=judged.comment), "good" if judged.right else "bad"), *learn_view.solution(made)]
+        level = min(level + 1, 2) if judged.right else level
+    turn = {
+        "choices": list(zip(LETTERS, made.choices, strict=False)),
+        "unit": made.unit,
+        "answer": answer,
+        "seed": str(seed),
+        "difficulty": visit.first("difficulty") or "0",
+        "next": address(f"/learn/exercise/{kind}", {"seed": str(seed + 1), "difficulty": str(level), "lang": visit.first("lang")}),
+    }
+    title = learn_view.KIND_NAMES[kind]
+    return Shown(title=title, template="learn.html", context={"shelf": menu, "turn": turn}, document=Document(title=title, blocks=tuple(blocks)))
+
+
+def _small(text: str, default: int) -> int:
+    return int(text) if text.isdecimal() and len(text) < 7 else default
