@@ -92,7 +92,13 @@ _STYLES: dict[str, Style] = {
         names=FfnNames(matrices=("", "fc1", "fc2"), dense_bias=True),
     ),
     "PersimmonForCausalLM": replace(
-        _source(_FALCON, f"{_T} PersimmonConfig"), root="model.", stem="layers", embed="embed_tokens", final_norm="final_layernorm", attn="self_attn", tied=False
+        _source(_FALCON, f"{_T} PersimmonConfig"),
+        root="model.",
+        stem="layers",
+        embed="embed_tokens",
+        final_norm="final_layernorm",
+        attn="self_attn",
+        tied=False,
     ),
     "OlmoForCausalLM": _source(_LLAMA, f"{_T} OlmoConfig"),
     "FlexOlmoForCausalLM": replace(

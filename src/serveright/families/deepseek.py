@@ -41,7 +41,8 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     """A `ModelShape` from the config's own fields. Raises InputError for missing ones."""
     text = text_of(fields)
     frame = open_frame(fields, text, nested_root="language_model.model.", nested_head="language_model.lm_head")
-    return decoder(frame, files, dialect="deepseek", eyes=_eyes(fields, frame.hidden))
+    behind = "mlp.post_mlp_layernorm" if files.config["architectures"][0] == "AXK1ForCausalLM" else None
+    return decoder(frame, files, dialect="deepseek", eyes=_eyes(fields, frame.hidden), parts=replace(_PLAIN, behind_experts=behind))
 
 
 def _eyes(fields: Fields, hidden: int) -> Towers:
@@ -79,6 +80,8 @@ class Parts(Struct, frozen=True, kw_only=True):
     around: Callable[[str, int], list[Weight]] | None = None
     streams: int = 1
     last_norm: str = "shared_head.norm"
+    behind_experts: str | None = None
+    """A norm behind the block of every layer with experts."""
     extra: tuple[Weight, ...] = ()
 
 
@@ -129,6 +132,8 @@ def _block(frame: Frame, i: int, mixer: Latent, ffn: Ffn, names: feed.FfnNames, 
         *norm(f"{path}.post_attention_layernorm", frame.hidden, layer=i),
         *feed.weights(path, i, frame.hidden, ffn, names),
     ]
+    if parts.behind_experts and ffn.kind == "moe":
+        weights += norm(f"{path}.{parts.behind_experts}", frame.hidden, layer=i)
     if parts.around:
         weights += parts.around(path, i)
     return Block(layer=Layer(index=i, mixers=(mixer,), ffns=(ffn,)), weights=weights)

@@ -8,15 +8,15 @@ from collections import Counter
 from msgspec import Struct
 
 from serveright.families import ffn as feed
-from serveright.families import latent
+from serveright.families import latent, next_towers
 from serveright.families.blocks import linear, norm
 from serveright.families.fields import Fields
 from serveright.families.frame import MTP, Block, Frame, as_mtp, close_frame, edges, layer_count, open_frame, text_of
-from serveright.types.model import Ffn, Indexer, Latent, LatentKind, Layer, ModelShape, Part, Weight
+from serveright.types.model import Ffn, Indexer, Latent, LatentKind, Layer, ModelShape, Part, Tower, Weight
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
 
-ARCHITECTURES = frozenset({"DeepseekV4ForCausalLM", "DeepseekV41ForCausalLM", "DeepseekV41ForConditionalGeneration"})
+ARCHITECTURES = frozenset({"DeepseekV4ForCausalLM", "DeepseekV4ForConditionalGeneration", "DeepseekV41ForCausalLM", "DeepseekV41ForConditionalGeneration"})
 _KINDS: dict[int, LatentKind] = {4: "csa", 128: "hca"}
 _MATRICES = ("w1", "w3", "w2")
 
@@ -51,7 +51,29 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     blocks = [_block(plan, f"layers.{i}", i, moe[i], plan.ratios[i]) for i in range(count)]
     extra = [*edges(frame, embed="embed"), *_head_mix("", plan), *_engrams(text, plan)]
     mtp, joins = _prediction(plan, count, moe[-1])
-    return close_frame(frame, files, dialect="deepseek_v4", blocks=blocks, mtp=mtp, extra=extra + joins, streams=plan.hc)
+    eyes, tower, modalities = _eyes(fields, text, frame.hidden)
+    return close_frame(
+        frame,
+        files,
+        dialect="deepseek_v4",
+        blocks=blocks,
+        mtp=mtp,
+        extra=extra + joins + tower,
+        towers=eyes,
+        modalities=("text", *modalities),
+        streams=plan.hc,
+    )
+
+
+def _eyes(fields: Fields, text: Fields, hidden: int) -> tuple[tuple[Tower, ...], list[Weight], tuple[str, ...]]:
+    """The encoder of the vision versions: a nested `vision_config`, or `vision_n_layers` above 0 among the model's own fields."""
+    nested = fields.child("vision_config")
+    flat = nested is None and bool(text.opt_int("vision_n_layers"))
+    if nested is None and not flat:
+        return (), [], ()
+    fields.note("vision_config" if nested is not None else "vision_n_layers", msg("a vision encoder stands in front: images in"), "…")
+    tower, weights = next_towers.deepseek_v4(text if nested is None else nested, hidden, flat=flat)
+    return (tower,), weights, ("image",)
 
 
 def _read(frame: Frame, count: int) -> _Plan:
@@ -61,7 +83,7 @@ def _read(frame: Frame, count: int) -> _Plan:
     text.note("num_key_value_heads", msg("one latent row of {dim} elements per token serves all {heads} heads as key and value", dim=dim, heads=heads))
     window = text.integer("sliding_window")
     text.note("sliding_window", msg("every layer keeps the last {window} rows unpooled", window=window))
-    text.ignore("compress_rope_theta", "expert_dtype", "n_mtp_layers", "vision_n_layers")
+    text.ignore("compress_rope_theta", "expert_dtype", "n_mtp_layers")
     indexer = latent.read_indexer(text)
     if indexer is None:
         indexer = Indexer(heads=text.integer(*latent.INDEX_HEADS), dim=text.integer(*latent.INDEX_DIM), topk=text.integer(*latent.INDEX_TOPK))

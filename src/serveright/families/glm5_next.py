@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from serveright.families import ffn as feed
-from serveright.families import hybrid, latent, recurrent
+from serveright.families import hybrid, latent, next_towers, recurrent
 from serveright.families.blocks import linear, norm
 from serveright.families.deepseek import joint, prediction_layers
 from serveright.families.fields import Fields
@@ -42,18 +42,19 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
         block.weights += joint(f"{frame.root}layers.{i}", i, frame.hidden, frame.vocab, copies=False)
         mtp.append(block)
     towers: tuple[Tower, ...] = ()
+    eyes: list[Weight] = []
     vision = fields.child("vision_config")
     if vision is not None:
-        towers = (Tower(kind="vision", layers=vision.opt_int("depth", "num_hidden_layers") or 0, hidden=vision.opt_int("hidden_size") or 0),)
-        vision.ignore(*vision.raw)
-        fields.unknown("vision_config", msg("an encoder whose weights are not counted here"))
+        fields.note("vision_config", msg("a vision encoder stands in front: images and video in"), "…")
+        tower, eyes = next_towers.glm5_next(vision, files, "model.visual")
+        towers = (tower,)
     return close_frame(
         frame,
         files,
         dialect="glm5_next",
         blocks=blocks,
         mtp=mtp,
-        extra=edges(frame),
+        extra=edges(frame) + eyes,
         towers=towers,
         modalities=("text", "image", "video") if towers else ("text",),
         streams=streams,

@@ -1,6 +1,6 @@
 """Hunyuan Hy4: latent attention with an indexer, an output gate, sinks, and hyper-connections with one gate per stream."""
 
-from serveright.families import deepseek, latent
+from serveright.families import deepseek, latent, next_towers
 from serveright.families.fields import Fields
 from serveright.families.frame import open_frame, text_of
 from serveright.types.model import ModelShape, Weight
@@ -38,11 +38,11 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
         last_norm="final_layernorm",
         extra=head,
     )
-    vision = fields.child("vision_config")
+    vision, eyes = fields.child("vision_config"), deepseek.NO_TOWERS
     if vision is not None:
-        vision.ignore(*vision.raw)
-        fields.unknown("vision_config", msg("an encoder whose weights are not counted here"))
-    eyes: deepseek.Towers = ((), [], ("image",)) if vision is not None else deepseek.NO_TOWERS
+        fields.note("vision_config", msg("a vision encoder stands in front: images and video in"), "…")
+        tower, seen = next_towers.hy4(vision, files, "model.vision_tower")
+        eyes = ((tower,), seen, ("image", "video"))
     return deepseek.decoder(frame, files, dialect="hy4", eyes=eyes, parts=parts)
 
 
