@@ -43,3 +43,20 @@ class EngineFacts(Struct, frozen=True, kw_only=True):
     table: EngineTable | None = None
     note: Msg | None = None
     diff: TableDiff | None = None
+
+
+class Origin(Struct, frozen=True, kw_only=True):
+    """One fact that deserves another look: it rests on memory or an assumption, or it is old."""
+
+    fact: str
+    kind: str
+    as_of: str
+    text: str
+
+
+class OriginFacts(Struct, frozen=True, kw_only=True):
+    """Facts by how weak their origin is."""
+
+    schema: str = "serveright.facts-origins/1"
+    older_than_days: int
+    origins: tuple[Origin, ...]

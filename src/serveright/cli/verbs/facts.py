@@ -1,4 +1,6 @@
-"""`serveright facts gpu|model|engine [NAME]`: the facts and their origins."""
+"""`serveright facts gpu|model|engine|origins [NAME]`: the facts and their origins."""
+
+import datetime
 
 import click
 
@@ -6,15 +8,16 @@ from serveright.cli.options import Output, output, say
 from serveright.errors import UnknownName, UsageError
 from serveright.types.text import msg
 
-KINDS = ("gpu", "model", "engine")
+KINDS = ("gpu", "model", "engine", "origins")
 
 
 @click.command("facts", help=say(msg("Look up GPUs, catalogue models and engine versions, with where every figure comes from.")))
-@click.argument("kind", metavar="gpu|model|engine")
+@click.argument("kind", metavar="gpu|model|engine|origins")
 @click.argument("name", required=False, metavar="[NAME]")
 @click.option("--diff", nargs=2, metavar="OLD NEW", help=say(msg("What changed between two versions of an engine.")))
+@click.option("--older-than", type=click.IntRange(0), default=180, metavar="DAYS", help=say(msg("With origins: facts last seen longer ago than this.")))
 @output()
-def command(kind: str, name: str | None, diff: tuple[str, str] | None, out: Output) -> None:
+def command(kind: str, name: str | None, diff: tuple[str, str] | None, older_than: int, out: Output) -> None:
     """Show one kind of facts."""
     from serveright.api import facts
     from serveright.outputs.views import facts as views
@@ -29,6 +32,9 @@ def command(kind: str, name: str | None, diff: tuple[str, str] | None, out: Outp
     elif kind == "model":
         models = facts.model_facts(name)
         out.show(models, views.models, quiet="\n".join(m.id for m in models.models))
+    elif kind == "origins":
+        weak = facts.origin_facts(older_than, datetime.datetime.now(tz=datetime.UTC).date())
+        out.show(weak, views.origins, quiet="\n".join(o.fact for o in weak.origins))
     else:
         engine, _, version = (name or "").partition("@")
         if engine not in ("vllm", "sglang"):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from serveright.types.document import Block, Cell, Document, Heading, Pairs, Paragraph, Table
 from serveright.types.engine_table import EngineTable, TableDiff
-from serveright.types.facts_reports import EngineFacts, GpuFacts, ModelFacts
+from serveright.types.facts_reports import EngineFacts, GpuFacts, ModelFacts, OriginFacts
 from serveright.types.hardware import Gpu
 from serveright.types.text import msg
 
@@ -99,3 +99,10 @@ def _diff(diff: TableDiff) -> Iterator[Block]:
     for kind, rows in kinds.items():
         yield Heading(f"{kind} ({len(rows)})")
         yield Table((msg("area"), msg("name"), msg("before"), msg("after"), msg("note")), tuple(rows), wide=(2, 3, 4))
+
+
+def origins(report: OriginFacts) -> Document:
+    """Facts that deserve another look."""
+    rows = tuple((o.fact, o.kind, o.as_of, o.text) for o in report.origins)
+    title = msg("{n} facts rest on memory or an assumption, or are older than {days} days", n=len(rows), days=report.older_than_days)
+    return Document(title=title, blocks=(Table((msg("fact"), msg("origin"), msg("date"), msg("source")), rows, wide=(3,)),))
