@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,11 @@ def load_gpu(name: str) -> Gpu:
     if key is None:
         spoken = {alias.lower() for gpu in index("gpus")["gpus"].values() for alias in gpu["aliases"]}
         raise UnknownName(msg("GPU"), name, {*gpu_keys(), *spoken})
+    return _known(key)
+
+
+@cache
+def _known(key: str) -> Gpu:
     return _convert(read_toml(FACTS / "gpus" / f"{key}.toml"))
 
 

@@ -48,6 +48,7 @@ class Deployment(Struct, frozen=True, kw_only=True):
     gpu: str | None = None
     gpu_count: int | None = None
     nodes: int = 1
+    copies: int = 1
     role: str = "aggregated"
     model: Word | None = None
 
@@ -221,6 +222,7 @@ class Manifest:
             gpu=_gpu_name(chain),
             gpu_count=_gpu_count(chain),
             nodes=_group_size(chain),
+            copies=_copies(chain),
             role=role,
             model=self._model(chain),
         )
@@ -292,6 +294,15 @@ def _gpu_name(chain: tuple[Node, ...]) -> str | None:
                 if text(get(expression, "key")) in _GPU_LABELS:
                     return next((text(item) for item in items(get(expression, "values"))), None)
     return None
+
+
+def _copies(chain: tuple[Node, ...]) -> int:
+    """`replicas` of the nearest object around; autoscalers that stand elsewhere are not seen."""
+    for node in reversed(chain):
+        count = text(get(node, "replicas")) or text(get(node, "spec", "replicas"))
+        if count and count.isdigit():
+            return int(count)
+    return 1
 
 
 def _group_size(chain: tuple[Node, ...]) -> int:

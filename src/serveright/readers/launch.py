@@ -270,6 +270,7 @@ class Reader:
             gpu=deployment.gpu,
             gpu_count=deployment.gpu_count or start.gpu_count or _visible(start.env),
             nodes=deployment.nodes,
+            copies=deployment.copies,
             role=_role(parsed.flags, deployment.role),
             entry=start.entry,
             unread=tuple(unread),

@@ -42,6 +42,8 @@ class LaunchCommand(Struct, frozen=True, kw_only=True):
     gpu: str | None = None
     gpu_count: int | None = None
     nodes: int = 1
+    copies: int = 1
+    """Identical copies the file asks for (`replicas`)."""
     role: str = "aggregated"
     """aggregated | prefill | decode."""
     entry: str = ""
