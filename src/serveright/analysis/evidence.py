@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from serveright.analysis.given import Given
 from serveright.types.diagnosis import LogReading, Scrape, Sign
+from serveright.types.engine import Sized
 from serveright.types.model import Latent, ModelShape, Recurrent
 from serveright.types.text import msg
 
@@ -55,6 +56,9 @@ def scrape_signs(scrapes: Sequence[Scrape]) -> Iterator[Sign]:
         return
     last = scrapes[-1]
     grown = growth(scrapes)
+    rates = [now["prefix_hits"] / now["prefix_queries"] for now in map(growth, pairwise(scrapes)) if now.get("prefix_queries", 0) >= MANY_QUERIES]
+    if sum(rate > 0.7 for rate in rates) >= 2 and sum(rate < 0.2 for rate in rates) >= 2:
+        yield _sign("prefix_alternates", last, msg("the prefix hit rate alternates between {low:pct} and {high:pct}", low=min(rates), high=max(rates)))
     yield from _pressure(scrapes, last, grown)
     yield from _prefix(last, grown)
     yield from _ranks(last, scrapes)
@@ -126,6 +130,22 @@ def _ranks(last: Scrape, scrapes: Sequence[Scrape]) -> Iterator[Sign]:
     balance = last.total.get("expert_balance")
     if balance is not None and balance < 0.75:
         yield _sign("experts_uneven", last, msg("mean over busiest expert rank: {share:pct}", share=balance))
+
+
+SMALL_POOL = 0.25
+"""Share of the budget below which the cache is what is left over."""
+HEAVY = 0.85
+
+
+def sized_signs(sized: Sized, source: str) -> Iterator[Sign]:
+    """What the derivation says about the memory of this start."""
+    memory = sized.memory
+    if memory.weights_bytes > HEAVY * memory.budget_bytes:
+        text = msg("weights take {weights:gib} of the {budget:gib} the engine may use", weights=memory.weights_bytes, budget=memory.budget_bytes)
+        yield Sign(key="derived:weights_too_large", source=source, text=text)
+    if 0 < memory.kv_pool_bytes < SMALL_POOL * memory.budget_bytes:
+        text = msg("weights and overhead leave {pool:gib} of {budget:gib} for the cache", pool=memory.kv_pool_bytes, budget=memory.budget_bytes)
+        yield Sign(key="derived:pool_small", source=source, text=text)
 
 
 _SWITCHES: tuple[tuple[str, tuple[str, ...], str | None], ...] = (

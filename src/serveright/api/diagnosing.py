@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from serveright.analysis.evidence import command_signs, log_signs, scrape_signs
+from serveright.analysis.evidence import command_signs, log_signs, scrape_signs, sized_signs
 from serveright.analysis.memory_from_log import memory_parts
 from serveright.analysis.not_a_fault import not_a_fault
 from serveright.api.auditing import Ask, facts_of, read
@@ -76,6 +76,8 @@ def diagnose(bundle: Bundle, progress: Progress | None = None, tell: Callable[[M
     context = None if seen.command is None else Context.of(seen.command, facts_of(seen.command, asked))
     findings: list[Finding] = [] if context is None else audit_command(context)
     signs = seen.signs if context is None else (*seen.signs, *command_signs(context, context.shape))
+    if context is not None and context.sized is not None:
+        signs = (*signs, *sized_signs(context.sized, context.command.location.file))
     scored = score(signs, findings, engine)
     causes = ranked(scored)
     if not any(cause.likelihood > 0.4 for cause in causes):
@@ -165,6 +167,9 @@ def _gpu_signs(where: str) -> Iterator[Sign]:
     for gpu in reading.gpus:
         if gpu.load is not None and gpu.load >= 0.95 and gpu.power_w and gpu.power_limit_w and gpu.power_w < 0.35 * gpu.power_limit_w:
             yield Sign(key="gpu:busy_idle", source=where, text=msg("GPU {i}: {load:pct} busy at {power:g} W", i=gpu.index, load=gpu.load, power=gpu.power_w))
+    loads = [gpu.load for gpu in reading.gpus if gpu.load is not None]
+    if len(loads) > 1 and max(loads) < 0.5:
+        yield Sign(key="gpu:idle", source=where, text=msg("no GPU is more than {load:pct} busy", load=max(loads)))
     foreign = [(gpu, name, used) for gpu, name, used in reading.processes if not any(word in name.lower() for word in ("vllm", "sglang", "python"))]
     for gpu, name, used in foreign[:4]:
         yield Sign(key="gpu:taken", source=where, text=msg("GPU {i}: {name} holds {used:gib}", i=gpu, name=name, used=used))

@@ -13,6 +13,5 @@ CAUSE = CauseRule(
         "symptom:kv_fills": 0.9,
         "symptom:slow_prefill": 0.8,
         "symptom:half_the_users": 0.8,
-        "derived:kv_replicated": 1,
     },
 )

@@ -13,7 +13,6 @@ CAUSE = CauseRule(
         "symptom:thinking_leaks": 2,
         "symptom:schema_thinking": 1.8,
         "probe:thinking_leaks": 3,
-        "probe:schema_without_thinking": 2.5,
         "log:harmony_error": 0.5,
     },
     against={

@@ -11,7 +11,6 @@ CAUSE = CauseRule(
     effect="slow",
     speaks={
         "symptom:slow_prefill": 0.8,
-        "metrics:ttft_tail": 2,
         "probe:stream_gaps": 2,
         "symptom:one_long_prompt": 2.5,
     },
