@@ -80,11 +80,11 @@ def broken(draw: st.DrawFn) -> dict[str, Any]:
         if action == "drop":
             del inner[key]
         elif action == "add":
-            inner[draw(st.sampled_from(EXTRA))] = draw(st.sampled_from(JUNK))
+            inner[draw(st.sampled_from(EXTRA))] = copy.deepcopy(draw(st.sampled_from(JUNK)))
         elif action == "cut" and isinstance(inner[key], list) and inner[key]:
             inner[key] = inner[key][: draw(st.integers(0, len(inner[key]) - 1))]
         else:
-            inner[key] = draw(st.sampled_from(JUNK))
+            inner[key] = copy.deepcopy(draw(st.sampled_from(JUNK)))
     return config
 
 

@@ -67,6 +67,15 @@ _LFM2 = Style(
     names=feed.FfnNames(block="feed_forward", matrices=("w1", "w3", "w2")),
     tied=True,
 )
+_LFM3 = Style(
+    source="transformers 5.24 Lfm3Config",
+    norms=("operator_norm", "ffn_norm"),
+    final="embedding_norm",
+    qk_norms=("q_norm", "k_norm"),
+    state="conv",
+    names=feed.FfnNames(block="feed_forward", matrices=("w1", "w3", "w2")),
+    tied=True,
+)
 _MINIMAX = Style(
     source="MiniMax-M1 configuration_minimax_m1",
     state="self_attn",
@@ -92,6 +101,7 @@ _STYLES = {
     "FalconH1ForCausalLM": _FALCON,
     "Lfm2ForCausalLM": _LFM2,
     "Lfm2MoeForCausalLM": _LFM2,
+    "Lfm3ForCausalLM": _LFM3,
     "MiniMaxM1ForCausalLM": _MINIMAX,
     "MiniMaxText01ForCausalLM": _MINIMAX,
     "MiniMaxForCausalLM": _MINIMAX,
@@ -175,6 +185,8 @@ class _Parts:
         self.conv_bias = text.flag("mamba_conv_bias", "use_conv_bias", default=True)
         self.proj_bias = text.flag("mamba_proj_bias", "use_bias")
         self.short_bias = text.flag("conv_bias")
+        self.head_gate = text.flag("use_attention_gate")
+        self.behind = ("post_operator_norm", "post_ffn_norm") if text.flag("use_sandwich_norm") else ()
         self.gated_norm = text.flag("mamba_rms_norm", default=style.gated_norm)
         rank = text.raw.get("mamba_dt_rank", text.raw.get("time_step_rank"))
         text.ignore("mamba_dt_rank", "time_step_rank", "postnorm", "shared_moe_mode", "rotary_dim", "use_expert_bias")
@@ -186,7 +198,7 @@ class _Parts:
 
 def _block(frame: Frame, style: Style, i: int, mixers: tuple[Mixer, ...], ffns: tuple[Ffn, ...], parts: _Parts) -> Block:
     path, hidden = f"{frame.root}layers.{i}", frame.hidden
-    weights = [w for name in style.norms for w in norm(f"{path}.{name}", hidden, layer=i)]
+    weights = [w for name in (*style.norms, *parts.behind) for w in norm(f"{path}.{name}", hidden, layer=i)]
     for mixer in mixers:
         weights += _mixer(style, path, i, hidden, mixer, parts)
     for ffn in ffns:
@@ -204,6 +216,8 @@ def _mixer(style: Style, path: str, i: int, hidden: int, mixer: Mixer, parts: _P
         weights[-1] = linear(
             f"{path}.{style.attn}.{style.out}", "attention", hidden, mixer.query_heads * mixer.head_dim, "row", layer=i, units=mixer.query_heads
         )[0]
+        if parts.head_gate:
+            weights += linear(f"{path}.{style.attn}.g_proj", "attention", mixer.query_heads, hidden, "q_heads", layer=i, units=mixer.query_heads)
         return weights + [w for name in style.qk_norms or () for w in norm(f"{path}.{style.attn}.{name}", mixer.head_dim, layer=i)]
     if isinstance(mixer, (UnknownMixer,)) or not isinstance(mixer, Recurrent):
         return []
