@@ -1,10 +1,13 @@
 """Reports as JSON: field names as in the contract, prose in the asked language, None left out only where a struct says `omit_defaults`."""
 
+import importlib
 import math
+import pkgutil
 from typing import Any, cast
 
 import msgspec
 
+from serveright import types
 from serveright.outputs.language import render
 from serveright.types.text import Msg
 
@@ -35,10 +38,34 @@ def encode(report: object, lang: str) -> str:
     return msgspec.json.format(msgspec.json.encode(plain(report, lang)), indent=2).decode()
 
 
-def schema(report: type) -> dict[str, Any]:
-    """JSON Schema of a report type, with messages as strings."""
-    made = msgspec.json.schema(report)
-    definitions = made.get("$defs", {})
+def schema(*reports: type) -> dict[str, Any]:
+    """JSON Schema of a report type (of any one of several), with messages as strings and undefined numbers as null."""
+    _, components = msgspec.json.schema_components(reports, ref_template="#/$defs/{name}")
+    definitions = {name: _nullable(item) for name, item in components.items()}
     if "Msg" in definitions:
         definitions["Msg"] = {"type": "string", "description": "Prose in the language of --lang."}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+    roots = [{"$ref": f"#/$defs/{report.__name__}"} for report in reports]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **(roots[0] if len(roots) == 1 else {"anyOf": roots}), "$defs": definitions}
+
+
+def _nullable(value: Any) -> Any:
+    """Numbers may be null: JSON knows no infinity."""
+    if isinstance(value, list):
+        return [_nullable(item) for item in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    found = {key: _nullable(item) for key, item in cast("dict[str, Any]", value).items()}
+    return {**found, "type": ["number", "null"]} if found.get("type") == "number" else found
+
+
+def reports() -> dict[str, tuple[type, ...]]:
+    """Verb -> report types, read off the `schema` field that every report carries."""
+    found: dict[str, list[type]] = {}
+    for info in pkgutil.iter_modules(types.__path__):
+        module = importlib.import_module(f"{types.__name__}.{info.name}")
+        for made in vars(module).values():
+            if isinstance(made, type) and issubclass(made, msgspec.Struct) and made.__module__ == module.__name__:
+                names = [f.default for f in msgspec.structs.fields(made) if f.name == "schema" and isinstance(f.default, str)]
+                for name in names:
+                    found.setdefault(name.removeprefix("serveright.").partition("/")[0], []).append(made)
+    return {verb: tuple(made) for verb, made in sorted(found.items())}

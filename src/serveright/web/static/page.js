@@ -92,9 +92,13 @@ function theme() {
     axis: { ...quiet, gridColor: line, domainColor: line, tickColor: line }, text: { fill: fg, fontSize: 12 }, rule: { color: fg }, tick: { color: fg },
   };
 }
+// the two colours of the palette that are too dark on a dark page
+const NIGHT = { "#0072B2": "#4C9FE0", "#994F00": "#C98A4B" };
 async function draw(figure) {
   const place = figure.querySelector(".canvas");
-  const spec = JSON.parse(figure.querySelector("script").textContent);
+  let text = figure.querySelector("script").textContent;
+  if (dark()) for (const [day, night] of Object.entries(NIGHT)) text = text.replaceAll(day, night);
+  const spec = JSON.parse(text);
   try {
     await vega();
     const options = { renderer: "svg", actions: false, ast: true, defaultStyle: false, config: theme(), tooltip };
