@@ -213,7 +213,8 @@ def corrected(seen: Seen, causes: tuple[Cause, ...], context: Context, asked: As
     """The command with the likely causes and every error of its audit repaired; None where nothing can be changed by flags, or errors stay."""
     file = context.command.location.file
     likely = [cause for cause in causes if cause.likelihood >= SURE]
-    groups = [(edit,) for edit in edits_from(likely, seen.signs, context)] + [tuple(cause.edits) for cause in likely if cause.edits]
+    groups = [tuple(edits_from([cause], seen.signs, context)) for cause in likely]
+    groups = [group for group in groups if group] + [tuple(cause.edits) for cause in likely if cause.edits]
     text, touched = seen.command_text, set[str]()
     for number in range(ROUNDS):
         fresh = [group for group in groups if not touched & {edit.flag for edit in group}] if number == 0 else groups

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterable, Iterator
 
-from serveright.analysis.given import Given
+from serveright.rules.context import Context
 from serveright.types.diagnosis import Cause, Sign
+from serveright.types.engine import Parallel
 from serveright.types.report import Edit
 
 MARGIN = 0.98
 """Of a limit the engine printed: identical starts differ by about one per cent."""
 
 
-def edits_from(causes: Iterable[Cause], signs: Iterable[Sign], given: Given) -> Iterator[Edit]:
+def edits_from(causes: Iterable[Cause], signs: Iterable[Sign], given: Context) -> Iterator[Edit]:
     """Edits for the causes named, where a sign states the number."""
     by_key = {sign.key: sign for sign in signs}
     for cause in causes:
@@ -32,6 +33,12 @@ def edits_from(causes: Iterable[Cause], signs: Iterable[Sign], given: Given) -> 
             yield from _unknown(by_key, given)
         elif cause.code in ("ARCH04", "ARCH07", "OVR03", "ARCH03"):
             yield from (Edit(flag.written, None) for flag in given.flags("--attention-backend"))
+        elif cause.code == "MEM13" and given.vllm:
+            yield from _fewer(by_key, given)
+        elif cause.code == "MEM07" and "--mamba-ssm-dtype" in _known(given):
+            yield Edit("--mamba-ssm-dtype", "bfloat16")
+        elif cause.code == "PAR05":
+            yield from _attention_ranks(given)
         elif cause.code == "HYB01":
             yield Edit("--enable-prefix-caching", "")
         elif cause.code == "PERF01":
@@ -43,11 +50,11 @@ def _number(signs: dict[str, Sign], key: str, name: str) -> float | None:
     return value if isinstance(value, float) else None
 
 
-def _known(given: Given) -> set[str]:
+def _known(given: Context) -> set[str]:
     return {flag.name for flag in given.table.flags}
 
 
-def _length(signs: dict[str, Sign], given: Given) -> Iterator[Edit]:
+def _length(signs: dict[str, Sign], given: Context) -> Iterator[Edit]:
     longest = _number(signs, "log:kv_one_request", "max_length")
     if longest:
         yield Edit("--max-model-len" if given.vllm else "--context-length", str(int(longest * MARGIN) // 16 * 16))
@@ -59,7 +66,7 @@ def _share(signs: dict[str, Sign]) -> Iterator[Edit]:
         yield Edit("--gpu-memory-utilization", f"{int(free / total * MARGIN * 100) / 100:g}")
 
 
-def _fewer(signs: dict[str, Sign], given: Given) -> Iterator[Edit]:
+def _fewer(signs: dict[str, Sign], given: Context) -> Iterator[Edit]:
     """As many sequences as the pool was seen to hold at its own full length, when that is fewer than allowed."""
     room = _number(signs, "log:kv_tokens", "concurrency") or _number(signs, "log:concurrency", "concurrency")
     allowed = given.integer("--max-num-seqs")
@@ -67,7 +74,24 @@ def _fewer(signs: dict[str, Sign], given: Given) -> Iterator[Edit]:
         yield Edit("--max-num-seqs", str(max(1, int(room))))
 
 
-def _unknown(signs: dict[str, Sign], given: Given) -> Iterator[Edit]:
+def _attention_ranks(given: Context) -> Iterator[Edit]:
+    """Tensor ranks become data-parallel attention ranks, where the engine's own arithmetic says that weights and cache then still fit."""
+    before = given.parallel
+    ranks = before.tp
+    after = given.what_if(parallel=Parallel(tp=1, pp=before.pp, dp=ranks, ep=ranks))
+    flag = given.flag("--tensor-parallel-size", "--tp-size")
+    if flag is None or before.dp > 1 or not given.moe or after is None or not after.fits:
+        return
+    if given.vllm:
+        yield Edit(flag.written, "1")
+        yield Edit("--data-parallel-size", str(ranks))
+        yield Edit("--enable-expert-parallel", "")
+    else:
+        yield Edit("--dp-size", str(ranks))
+        yield Edit("--enable-dp-attention", "")
+
+
+def _unknown(signs: dict[str, Sign], given: Context) -> Iterator[Edit]:
     words = str(signs["log:unknown_flag"].numbers.get("words", "")).split() if "log:unknown_flag" in signs else []
     for word in words:
         name = word.partition("=")[0]

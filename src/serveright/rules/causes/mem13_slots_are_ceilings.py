@@ -22,5 +22,8 @@ CAUSE = CauseRule(
     },
     against={
         "metrics:waiting_kv_low": 3,
+        "audit:PAR05": 3.5,
+        "audit:MEM14": 2.5,
+        "audit:MEM09": 2,
     },
 )

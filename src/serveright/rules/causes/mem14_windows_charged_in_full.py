@@ -11,6 +11,8 @@ CAUSE = CauseRule(
     effect="capacity",
     speaks={
         "log:groups_off": 4.5,
+        "metrics:waiting_capacity": 1,
+        "metrics:kv_full": 0.7,
         "symptom:swa": 2,
         "symptom:kv_fills": 0.8,
         "symptom:half_the_users": 0.4,
@@ -18,5 +20,6 @@ CAUSE = CauseRule(
     against={
         "log:groups_off_connector": 2,
     },
+    audited=True,
     engine="vllm",
 )

@@ -13,5 +13,9 @@ CAUSE = CauseRule(
         "symptom:kv_fills": 0.9,
         "symptom:slow_prefill": 0.8,
         "symptom:half_the_users": 0.8,
+        "metrics:waiting_capacity": 1.5,
+        "metrics:kv_full": 1,
+        "log:kv_full": 0.7,
     },
+    audited=True,
 )

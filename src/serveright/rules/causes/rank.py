@@ -13,6 +13,8 @@ from serveright.types.diagnosis import Cause, Evidence, RuledOut, Sign
 from serveright.types.report import Finding
 from serveright.types.text import Msg, msg
 
+UNFOUND = 3.0
+"""What it counts against a cause that the audit would have found, with command and model at hand, and did not."""
 NONE_OF_THESE = 1.2
 """Score of an explanation nobody wrote down."""
 SHOWN = 8
@@ -70,6 +72,8 @@ def _score(cause: CauseRule, signs: Mapping[str, Sign], findings: Sequence[Findi
     unasked = asked and not any(sign.key.startswith("symptom:") for sign in speaks)
     total += max((AUDIT[finding.severity] * CERTAINTY[finding.confidence] for finding in own), default=0.0) * (UNASKED if unasked else 1)
     total -= sum(cause.against[f"audit:{code}"] for code in {finding.code for finding in findings} if f"audit:{code}" in cause.against)
+    if cause.audited and not own and any(key in signs for key in ("command:recurrent", "command:not_recurrent")):
+        total -= UNFOUND
     effects = {cause.effect} | {finding.effect for finding in own}
     if leaning:
         total += LEANING if effects & leaning else -LEANING
@@ -123,7 +127,7 @@ def ruled_out(scored: Sequence[Scored], causes: Sequence[Cause]) -> tuple[RuledO
 def next_checks(causes: Sequence[Cause], signs: Sequence[Sign]) -> tuple[Msg, ...]:
     """The cheap checks that would tell the first causes apart."""
     rules = {cause.code: cause for cause in all_causes()}
-    checks = [rules[cause.code].next_check for cause in causes[:4]]
+    checks = [rules[cause.code].next_check for cause in causes[:4] if cause.code in rules]
     kinds = {sign.key.partition(":")[0] for sign in signs}
     general = (
         (None if "log" in kinds else msg("Give the server's log from its first line on (--log FILE): start-up lines decide most cases.")),

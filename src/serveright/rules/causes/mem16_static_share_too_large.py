@@ -1,0 +1,23 @@
+"""--mem-fraction-static leaves too little for the work itself."""
+
+from serveright.rules.causes.base import CauseRule
+from serveright.types.text import msg
+
+CAUSE = CauseRule(
+    code="MEM16",
+    title=msg("--mem-fraction-static leaves too little for the work itself"),
+    why=msg("memory runs out while serving: activations of a prefill no longer fit beside the pool"),
+    fix=(msg("Lower --mem-fraction-static, or shrink --chunked-prefill-size."),),
+    effect="crash",
+    speaks={
+        "log:prefill_oom": 5,
+        "log:decode_oom": 5,
+        "log:cuda_oom": 1,
+        "symptom:crash_in_service": 0.8,
+        "symptom:oom": 0.4,
+    },
+    against={
+        "log:init_no_memory": 4,
+    },
+    engine="sglang",
+)
