@@ -57,6 +57,9 @@ def _read(frame: Frame) -> _Plan:
     indexer = latent.read_indexer(text)
     if indexer:
         text.note("indexer_compress_ratio", msg("the indexer keeps one key for {ratio} tokens", ratio=indexer.compress_ratio))
+        rope: object = text.raw.get("rope_parameters") or text.raw.get("rope_scaling")
+        if isinstance(rope, dict) and "mrope_section" in rope:
+            indexer = replace(indexer, position_axes=3)
         full = replace(full, indexer=indexer)
     streams, rank = text.opt_int("hc_count") or 1, text.opt_int("hc_lowrank") or 0
     if streams > 1:

@@ -27,6 +27,8 @@ class Indexer(Struct, frozen=True, kw_only=True):
     owns_keys: bool = True
     key_heads: int = 1
     compress_ratio: int = 1
+    position_axes: int = 0
+    """Axes of exact positions kept beside each raw key, where image and video tokens have three (multimodal rope)."""
 
 
 class Attention(Struct, frozen=True, kw_only=True, tag_field="mixer", tag="attention"):

@@ -118,6 +118,8 @@ class VllmBehaviour(Struct, frozen=True, kw_only=True):
     """Architecture -> tokens of its largest image or video, which must fit one step because image tokens see each other."""
     own_cache: tuple[str, ...]
     """Architectures whose cache the engine builds with code of their own that is not rebuilt here."""
+    replicated_states: tuple[str, ...]
+    """Backends of recurrent layers whose whole state lies on every tensor-parallel GPU."""
     tower_split: tuple[str, ...]
     """Architectures whose image encoder deals its heads to the tensor-parallel GPUs and stops where they do not divide."""
     head_dim_overwritten: tuple[str, ...]

@@ -84,6 +84,7 @@ def pretend(gpu: dict[str, Any], namespaces: tuple[str, ...]) -> None:
         setattr(torch.cuda, name, lambda *_, _value=value, **__: _value)
     for name in ("empty_cache", "synchronize", "reset_peak_memory_stats", "set_device_index"):
         setattr(torch.accelerator, name, lambda *_, **__: None)
+    torch.accelerator.current_device_index = lambda: 0
     torch.cuda.Stream = torch.cuda.Event = Idle
     torch.version.cuda = torch.version.cuda or "13.0"
     _operators(namespaces)

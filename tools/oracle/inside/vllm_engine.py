@@ -3,6 +3,7 @@
 
 import importlib
 import json
+import math
 import os
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,8 @@ SPEC_KEYS = (
     "num_kv_heads", "head_size", "head_size_v", "sliding_window", "attention_chunk_size", "page_size_padded", "cache_dtype_str", "alignment", "shapes",
     "mamba_cache_mode", "num_speculative_blocks", "num_prefill_checkpoint_blocks", "prefill_checkpoint_alignment", "extra_retained_tokens",
 )  # fmt: skip
-STATE: dict[str, Any] = {}
+HUGE = 1 << 28
+"""Elements of a host tensor that is not made for real."""
 SHARED_IMPORTS = (
     "vllm.engine.arg_utils", "vllm.model_executor.layers.attention", "vllm.v1.core.kv_cache_utils", "vllm.v1.core.kv_cache_planning",
     "vllm.compilation.passes.fusion.allreduce_rms_fusion", "vllm.model_executor.layers.fused_moe", "vllm.v1.worker.gpu.attn_utils",
@@ -121,13 +123,17 @@ def _groups(tp: int) -> None:
     import torch.distributed
     import vllm.distributed.parallel_state as state
 
-    sizes = {"_TP": tp, "_PP": 1, "_DP": 1, "_EP": tp, "_EPLB": tp, "_DCP": 1, "_PCP": 1, "_WORLD": tp, "_INNER_DP_WORLD": tp, "_ETP": 1}
+    sizes = {"_TP": tp, "_PP": 1, "_DP": 1, "_EP": tp, "_EPLB": tp, "_DCP": 1, "_PCP": 1, "_WORLD": tp, "_INNER_DP_WORLD": tp, "_ETP": tp}
     for name, size in sizes.items():
         setattr(state, name, Group(size, name))
     state._NODE_COUNT = 1
     torch.distributed.is_initialized = lambda: True
     torch.distributed.get_rank = lambda *_, **__: 0
     torch.distributed.get_world_size = lambda *_, **__: tp
+
+
+def _shape(given: Any) -> Any:
+    return given[0] if isinstance(given[0], (tuple, list)) else [n for n in given if isinstance(n, int)]
 
 
 def _to_meta() -> Any:
@@ -148,8 +154,12 @@ def _to_meta() -> Any:
                 index = isinstance(options["device"], int) and not isinstance(options["device"], bool)
                 options["device"] = torch.device("meta") if index else moved(options["device"])
             name = func.__name__ if hasattr(func, "__name__") else ""
-            if name == "cuda":
+            if name == "cuda" or (name in ("cpu", "numpy") and args[0].device.type == "meta"):
                 return args[0].to("meta")
+            if name == "item" and args[0].device.type == "meta":
+                return 0.0  # a weight's value, which no size hangs on
+            if name in ("empty", "zeros") and str(options.get("device", "cpu")) == "cpu" and args and math.prod(_shape(args)) > HUGE:
+                options["device"] = torch.device("meta")  # look-up tables kept in the host's memory
             if name == "to":
                 args = (args[0], *(moved(a) for a in args[1:]))
             return func(*args, **options)

@@ -113,7 +113,7 @@ def _same_states(first: Spec, other: Spec) -> bool:
     return (
         other.kind == "state"
         and (other.spare_states, other.checkpoints, other.checkpoint_grid) == (first.spare_states, first.checkpoints, first.checkpoint_grid)
-        and other.page == first.page
+        and (other.page, other.replicated) == (first.page, first.replicated)
     )
 
 

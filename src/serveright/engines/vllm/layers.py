@@ -8,7 +8,7 @@ from math import ceil
 from msgspec import Struct
 from msgspec.structs import replace
 
-from serveright.engines.vllm import deepseek_v4, inkling, minimax
+from serveright.engines.vllm import deepseek_v4, inkling, minimax, qwen4
 from serveright.engines.vllm.backends import Blocks, Choice, Rejected, choose, kernel_blocks, largest_block_within, refusals
 from serveright.engines.vllm.combinations import Ask, flash_version
 from serveright.engines.vllm.site import Owned, Site, ask_attention, ask_latent, latent_width
@@ -94,6 +94,8 @@ def _readers_of(site: Site, entry: Owned, states: dict[Recurrent, State]) -> lis
     if isinstance(m, Attention):
         if m.indexer and own == "minimax_m3":
             return [Reader(name=n, blocks=b, model_blocks=b) for n, b in minimax.readers(m)]
+        if m.indexer and own == "qsa":
+            return [Reader(name=n, blocks=b, model_blocks=b, page_layouts=p) for n, b, p in qwen4.readers()]
         if own == "inkling":
             flash, taken = inkling.reader(site, m)
             conv = Reader(name=inkling.CONVOLUTIONS, blocks=Blocks(), model_blocks=Blocks(), state=True)
@@ -149,6 +151,8 @@ def _specs_of(site: Site, entry: Owned, block: int, states: dict[Recurrent, Stat
     if isinstance(m, Attention):
         if m.indexer and own == "minimax_m3":
             return [minimax.index_spec(m.indexer, block), _attention_spec(site, m, block, Blocks((128,)))]
+        if m.indexer and own == "qsa":
+            return [*qwen4.index_specs(m.indexer, block, site.spec_tokens), _attention_spec(site, m, block, qwen4.MAIN_BLOCKS)]
         if own == "inkling":
             return [inkling.convolution_spec(m, site.tp), _attention_spec(site, m, block, inkling.reader(site, m)[1])]
         ask = ask_attention(site, m)
@@ -256,7 +260,8 @@ def sparse_word(backend: str, cache_dtype: str) -> str:
 
 
 def _state_spec(site: Site, m: Recurrent, state: State, plan: StatePlan) -> Spec:
-    exports = exports_checkpoint(m, state, site.device, aligned=plan.aligned)
+    with_others = state.checkpoint == "with_others" and plan.aligned and plan.grid > 1
+    exports = with_others or exports_checkpoint(m, state, site.device, aligned=plan.aligned)
     return Spec(
         kind="state",
         role="state",
@@ -265,6 +270,7 @@ def _state_spec(site: Site, m: Recurrent, state: State, plan: StatePlan) -> Spec
         content=state.bytes,
         padded=plan.padded,
         sharded=False,
+        replicated=state.replicated,
         spare_states=site.spec_tokens,
         checkpoints=int(exports),
         checkpoint_grid=plan.grid if exports else 0,

@@ -43,6 +43,8 @@ class Spec(Struct, frozen=True, kw_only=True):
     chunk: int = 0
     sharded: bool = True
     """Decode context parallelism deals its tokens out to ranks."""
+    replicated: bool = False
+    """Every tensor-parallel rank holds the whole state."""
     spare_states: int = 0
     checkpoints: int = 0
     checkpoint_grid: int = 0

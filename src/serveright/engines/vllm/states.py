@@ -22,6 +22,7 @@ class State(Struct, frozen=True, kw_only=True):
     state_dtype: str
     backend: str
     checkpoint: str
+    replicated: bool = False
 
     @property
     def bytes(self) -> int:
@@ -32,6 +33,9 @@ class State(Struct, frozen=True, kw_only=True):
 def state_of(m: Recurrent, *, behaviour: VllmBehaviour, architecture: str, tp: int, model_dtype: str, spec_tokens: int, override: str = "auto") -> State:
     """Bytes of one layer's state. `override` is `--mamba-ssm-cache-dtype`."""
     dtype = state_dtype(m, behaviour, architecture, model_dtype, override)
+    backend = _by_kind(behaviour.state_backend, m, architecture)
+    replicated = backend in behaviour.replicated_states
+    tp = 1 if replicated else tp
     groups = m.groups + (tp - m.groups if m.kind == "mamba2" and m.groups % tp else 0)
     channels = m.conv_channels + (2 * (groups - m.groups) * m.state_shape[-1] if m.kind == "mamba2" else 0)
     rows = m.conv_rows + (spec_tokens if m.kind != "mamba1" else 0)
@@ -42,8 +46,9 @@ def state_of(m: Recurrent, *, behaviour: VllmBehaviour, architecture: str, tp: i
         state_bytes=prod(shape) * itemsize("auto", dtype) if shape else 0,
         conv_dtype=model_dtype,
         state_dtype=dtype,
-        backend=_by_kind(behaviour.state_backend, m, architecture),
+        backend=backend,
         checkpoint=_by_kind(behaviour.state_checkpoint, m, architecture) or "never",
+        replicated=replicated,
     )
 
 
@@ -74,10 +79,13 @@ def exports_checkpoint(m: Recurrent, state: State, device: Device, *, aligned: b
 
 def checkpoint_alignment(m: Recurrent, state: State, device: Device, behaviour: VllmBehaviour, *, aligned: bool) -> int:
     """Tokens the block must be a multiple of so that exported states fall on block ends; 0 where the layer asks for nothing."""
+    if state.checkpoint == "with_others" and aligned:
+        return 1
     if state.checkpoint == "flashinfer_gdn" and exports_checkpoint(m, state, device, aligned=aligned):
         return behaviour.checkpoint_alignment
     return 0
 
 
 def _by_kind(table: dict[str, str], m: Recurrent, architecture: str) -> str:
-    return table.get(architecture, table.get(m.kind, ""))
+    """`Architecture/kind` before `Architecture` before `kind`."""
+    return table.get(f"{architecture}/{m.kind}") or table.get(architecture, table.get(m.kind, ""))
