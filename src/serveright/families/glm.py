@@ -5,7 +5,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from serveright.families import towers
+from serveright.families import next_towers, towers
 from serveright.families.attention import Defaults
 from serveright.families.blocks import norm
 from serveright.families.decoder import Style, Towers, build
@@ -18,7 +18,8 @@ from serveright.types.source import ModelFiles
 from serveright.types.text import msg
 
 _DENSE = {"Glm4ForCausalLM", "GlmForCausalLM"}
-_VISION = {"Glm4vMoeForConditionalGeneration", "Glm4vForConditionalGeneration"}
+_OCR = "GlmOcrForConditionalGeneration"
+_VISION = {"Glm4vMoeForConditionalGeneration", "Glm4vForConditionalGeneration", _OCR}
 ARCHITECTURES = frozenset(_DENSE | _VISION | {"Glm4MoeForCausalLM", "SolarOpenForCausalLM"})
 _NORMS = ("input_layernorm", "post_attention_layernorm", "post_self_attn_layernorm", "post_mlp_layernorm")
 _MOE = Style(
@@ -32,7 +33,9 @@ _FUSED = Style(
 
 
 def _style(text: Fields, name: str) -> Style:
-    base = _FUSED if name in _DENSE or name == "Glm4vForConditionalGeneration" else _MOE
+    base = _FUSED if name in _DENSE or name in ("Glm4vForConditionalGeneration", _OCR) else _MOE
+    if name == _OCR:
+        base = replace(base, defaults=Defaults(source="transformers 5.24 GlmOcrTextConfig"))
     if name == "GlmForCausalLM":
         base = replace(base, norms=_NORMS[:2])
     bias = text.flag("attention_bias", default=name == "Glm4vForConditionalGeneration")
@@ -68,7 +71,8 @@ def _eyes(fields: Fields, files: ModelFiles, frame: Frame) -> Towers:
     if config is None:
         return (), [], ()
     fields.note("vision_config", msg("a vision encoder stands in front: images and video in"), "…")
-    eye, weights = vision(config, files, "model.visual")
+    ocr = files.config["architectures"][0] == _OCR
+    eye, weights = (next_towers.glm5_next if ocr else vision)(config, files, "model.visual")
     return (eye,), weights, ("image", "video")
 
 

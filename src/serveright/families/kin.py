@@ -67,6 +67,13 @@ _STYLES: dict[str, Style] = {
     "DeepseekForCausalLM": _plain(f"{_V} DeepseekForCausalLM"),
     "GraniteMoeForCausalLM": replace(_plain(f"{_T} GraniteMoeConfig"), names=_GRANITE, width_keys=("intermediate_size",)),
     "GraniteMoeSharedForCausalLM": replace(_plain(f"{_T} GraniteMoeSharedConfig"), names=_GRANITE, width_keys=("intermediate_size",)),
+    "GraniteSWAForCausalLM": replace(_plain(f"{_T} GraniteSWAConfig"), sinks=frozenset({"full", "sliding"}), tied=True),
+    "GraniteMoeSWAForCausalLM": replace(
+        _plain(f"{_T} GraniteMoeSWAConfig"),
+        sinks=frozenset({"full", "sliding"}),
+        names=FfnNames(block="block_sparse_moe", router="router", shared="shared_mlp", outer_shared=True, fused=("gate_up_proj", "down_proj")),
+        width_keys=("intermediate_size",),
+    ),
     "Grok1ForCausalLM": replace(
         _plain(""),
         defaults=Defaults(source=f"{_S} Grok1ForCausalLM", head_dim=128),
@@ -113,6 +120,7 @@ def _minicpm(text: Fields, style: Style) -> Style:
 _CHANGES: dict[str, Callable[[Fields, Style], Style]] = {
     "HyperCLOVAXForCausalLM": _clova,
     "GraniteMoeSharedForCausalLM": _granite,
+    "GraniteMoeSWAForCausalLM": _granite,
     "MiniCPMForCausalLM": _minicpm,
 }
 

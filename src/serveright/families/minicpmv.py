@@ -1,4 +1,4 @@
-"""MiniCPM-V 4.6: the Qwen3.5 hybrid behind SigLIP, a window attention that merges patches inside it, and a second merger."""
+"""MiniCPM-V 4.6 and 4.7: the Qwen3.5 hybrid behind SigLIP, a window attention that merges patches inside it, and a second merger."""
 
 from serveright.families import qwen_hybrid, towers
 from serveright.families.blocks import norm
@@ -8,7 +8,7 @@ from serveright.types.model import ImageGeometry, ModelShape
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
 
-ARCHITECTURES = frozenset({"MiniCPMV4_6ForConditionalGeneration"})
+ARCHITECTURES = frozenset({"MiniCPMV4_6ForConditionalGeneration", "MiniCPMV4_7ForConditionalGeneration"})
 
 
 def shape(fields: Fields, files: ModelFiles) -> ModelShape:
@@ -22,7 +22,8 @@ def _eyes(fields: Fields, out: int) -> qwen_hybrid.Eyes:
     if config is None:
         return (), [], ()
     fields.note("vision_config", msg("a vision encoder stands in front: images and video in"), "…")
-    fields.ignore("insert_layer_id", "drop_vision_last_layer", "image_size")
+    fields.ignore("insert_layer_id", "drop_vision_last_layer", "image_size", "merge_kernel_size", "merger_times")
+    config.ignore("insert_layer_id", "window_kernel_size")
     hidden, wide = config.integer("hidden_size"), 4 * config.integer("intermediate_size")
     root = "model.vision_tower"
     eye, weights = towers.siglip(config, root, ImageGeometry(patch_pixels=config.integer("patch_size"), merge=4))

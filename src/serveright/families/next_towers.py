@@ -8,9 +8,10 @@ from serveright.types.source import ModelFiles
 
 
 def glm5_next(config: Fields, files: ModelFiles, path: str) -> towers.Read:
-    """RMS norms, a norm per head on q and k, gated MLPs with biases, a convolution that merges patches, a gated merger of its own width."""
+    """RMS norms, a norm per head on q and k, gated MLPs with biases, a convolution that merges patches, a gated merger of its own width (GLM-OCR: of all channels)."""
     hidden, patch, merge = config.integer("hidden_size"), config.integer("patch_size"), config.integer("spatial_merge_size")
-    out, inner = config.integer("out_hidden_size"), config.integer("projection_intermediate_size")
+    out = config.integer("out_hidden_size")
+    inner = config.opt_int("projection_intermediate_size", minimum=1) or out * (config.opt_int("in_channels", minimum=1) or 3)
     bias = config.flag("attention_bias")
     vit = towers.Vit(
         layers=config.integer("depth"),
@@ -67,6 +68,34 @@ def hy4(config: Fields, files: ModelFiles, path: str) -> towers.Read:
         *towers.dense(f"{path}.patch_merger.proj_out", out, wide),
     ]
     return towers.tower(vit, towers.pixels(files, patch, merge)), weights
+
+
+def step(config: Fields, path: str, projector: str, out: int, *, bias: bool) -> towers.Read:
+    """Step 3.7: LayerNorms and biases, learned scales and positions, two strided convolutions that double the width, one projection."""
+    hidden, patch = config.integer("hidden_size", "width"), config.integer("patch_size")
+    layers, heads = config.integer("num_hidden_layers", "layers"), config.integer("num_attention_heads", "heads")
+    vit = towers.Vit(
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        intermediate=config.opt_int("intermediate_size", minimum=1) or round(hidden * config.number("mlp_ratio")),
+        qkv=("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+        out="self_attn.out_proj",
+        norms=("layernorm_before", "layernorm_after"),
+        scales=("lambda_1", "lambda_2"),
+    )
+    positions = (config.integer("image_size") // patch) ** 2
+    config.ignore(*config.raw)
+    weights = [
+        *towers.dense(f"{path}.embeddings.patch_embedding", hidden, 3 * patch * patch, bias=False),
+        towers.table(f"{path}.embeddings.position_embedding", positions, hidden),
+        *norm(f"{path}.pre_layernorm", hidden, bias=True, part="vision"),
+        *towers.blocks(f"{path}.layers", vit),
+        *towers.dense(f"{path}.downsampler1", 2 * hidden, 9 * hidden),
+        *towers.dense(f"{path}.downsampler2", 4 * hidden, 18 * hidden),
+        *towers.dense(projector, out, 4 * hidden, bias=bias),
+    ]
+    return towers.tower(vit, ImageGeometry(patch_pixels=patch, merge=4)), weights
 
 
 def deepseek_v4(config: Fields, out: int, *, flat: bool) -> towers.Read:

@@ -4,8 +4,9 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from serveright.families import next_towers
 from serveright.families.attention import Defaults
-from serveright.families.decoder import Style, build
+from serveright.families.decoder import Style, Towers, build
 from serveright.families.ffn import FfnNames
 from serveright.families.fields import Fields
 from serveright.families.frame import Block, Frame, text_of
@@ -37,9 +38,16 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
             "attention_other_setting",
             msg("window layers of this class usually have head counts of their own; this config names one count, taken for all layers"),
         )
-    if fields.has("vision_config"):
-        fields.unknown("vision_config", msg("this encoder's weights cannot be derived from its config; they are not counted"))
-    return build(fields, files, style, mtp=partial(_predict, style))
+    return build(fields, files, style, towers=partial(_eyes, fields), mtp=partial(_predict, style))
+
+
+def _eyes(fields: Fields, frame: Frame) -> Towers:
+    config = fields.child("vision_config")
+    if config is None:
+        return (), [], ()
+    fields.note("vision_config", msg("a vision encoder stands in front: images in"), "…")
+    eye, weights = next_towers.step(config, "model.vision_model", "model.multi_modal_projector", frame.hidden, bias=fields.flag("projector_bias"))
+    return (eye,), weights, ("image",)
 
 
 def _predict(style: Style, frame: Frame, layers: list[Block]) -> list[Block]:
