@@ -69,6 +69,10 @@ class Output(Struct, frozen=True, kw_only=True):
 
     def show(self, report: Struct, view: Callable[[Any], Document], quiet: str = "") -> None:
         """Write `report` in the asked format; `quiet` is what `-q` prints instead."""
+        if self.plot is not None:
+            from serveright.outputs import draw
+
+            _write("--plot", *draw.file(self.plot, view(report), self.lang))
         self.write(quiet + "\n" if self.quiet else self._text(report, view))
 
     def write(self, text: str) -> None:
@@ -76,10 +80,7 @@ class Output(Struct, frozen=True, kw_only=True):
         if self.file is None:
             sys.stdout.write(text)
             return
-        try:
-            Path(self.file).write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise InputError(msg("-o {file}: cannot be written ({why})", file=self.file, why=error.strerror or "")) from error
+        _write("-o", self.file, text.encode("utf-8"))
 
     def _text(self, report: Struct, view: Callable[[Any], Document]) -> str:
         if self.format == "json":

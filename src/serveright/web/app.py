@@ -39,7 +39,14 @@ from serveright.web.words import WORDS
 
 FOLDER = Path(__file__).parent
 HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
-TYPES = {"json": "application/json", "md": "text/markdown; charset=utf-8", "html": "text/html; charset=utf-8", "svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=utf-8"}
+TYPES = {
+    "json": "application/json",
+    "md": "text/markdown; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "csv": "text/csv; charset=utf-8",
+}
 STATIC = {"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"}
 CACHE_BYTES = 24 << 20
 
@@ -110,7 +117,6 @@ class Pages:
         self.store = Store()
         self.answers = Answers()
         self.templates = Environment(loader=FileSystemLoader(FOLDER / "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-        self.templates.globals.update(version=__version__, languages=LANGUAGES)
 
     def get(self, request: Request) -> Response:
         """Any page in any format."""
@@ -215,7 +221,15 @@ class Pages:
         menu = [(name, say(view(name).TITLE)) for name in names()]
         lang_links = [(lang, visit.address(lang=lang)) for lang in LANGUAGES]
         return self.templates.get_template(template).render(
-            say=say, t={key: say(text) for key, text in WORDS.items()}, title=say(title), visit=visit, lang=visit.lang, menu=menu, lang_links=lang_links, **context
+            version=__version__,
+            say=say,
+            t={key: say(text) for key, text in WORDS.items()},
+            title=say(title),
+            visit=visit,
+            lang=visit.lang,
+            menu=menu,
+            lang_links=lang_links,
+            **context,
         )
 
 

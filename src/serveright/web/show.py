@@ -5,7 +5,6 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
-import msgspec
 from markupsafe import Markup
 from msgspec import Struct
 
@@ -13,9 +12,8 @@ from serveright.outputs import draw, html
 from serveright.outputs.charts import table
 from serveright.outputs.language import render
 from serveright.types.document import Chart, Derivations, Document, Heading
-from serveright.types.text import Msg, msg
+from serveright.types.text import Msg
 from serveright.web.words import WORDS
-
 
 CHARTS_END = "</div><!-- charts -->"
 """Neighbouring pictures stand side by side where there is room."""
@@ -46,7 +44,7 @@ def page(document: Document, lang: str, picture: Callable[[str, str], str]) -> P
 
     def close() -> None:
         if parts:
-            sections.append(Section(id=f"part-{len(sections)}", title=title, body=Markup("\n".join(parts))))  # noqa: S704
+            sections.append(Section(id=f"part-{len(sections)}", title=title, body=Markup("\n".join(parts))))
 
     for item in document.blocks:
         if isinstance(item, Heading) and item.level <= 2:
@@ -65,7 +63,7 @@ def page(document: Document, lang: str, picture: Callable[[str, str], str]) -> P
     return Page(
         title=render(document.title, lang),
         sections=tuple(sections),
-        cards=Markup(html.popovers(view)),  # noqa: S704
+        cards=Markup(html.popovers(view)),
         figures=len(draw.charts_of(document)),
     )
 
@@ -105,54 +103,3 @@ def _cell(value: object) -> str:
 def chart_named(document: Document, name: str) -> Chart | None:
     """One picture of a report."""
     return next((chart for chart in draw.charts_of(document) if chart.name == name), None)
-
-
-class Line(Struct, frozen=True, kw_only=True):
-    """One line of a config: its text, and what it tells where it does."""
-
-    number: int
-    text: str
-    says: tuple[int, ...] = ()
-    """Indices of the evidence it carries."""
-
-
-def config_lines(config: dict[str, Any], paths: list[str]) -> list[Line]:
-    """The config pretty-printed, long lists folded, each line marked with the evidence whose path it is."""
-    out: list[Line] = []
-    at = {path: i for i, path in enumerate(paths)}
-
-    def write(value: object, path: str, indent: int, head: str, tail: str) -> None:
-        mark = (at[path],) if path in at else ()
-        pad = "  " * indent
-        if isinstance(value, dict) and value:
-            out.append(Line(number=len(out) + 1, text=f"{pad}{head}{{", says=mark))
-            items = list(value.items())  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-            for i, (key, item) in enumerate(items):  # pyright: ignore[reportUnknownVariableType]
-                write(item, f"{path}.{key}" if path else str(key), indent + 1, f"{json.dumps(str(key), ensure_ascii=False)}: ", "," if i < len(items) - 1 else "")  # pyright: ignore[reportUnknownArgumentType]
-            out.append(Line(number=len(out) + 1, text=f"{pad}}}{tail}"))
-            return
-        out.append(Line(number=len(out) + 1, text=f"{pad}{head}{_short(value)}{tail}", says=mark))
-
-    write(config, "", 0, "", "")
-    return out
-
-
-LONGEST = 12
-"""Lists longer than this are folded."""
-
-
-def _short(value: object) -> str:
-    if isinstance(value, list) and len(value) > LONGEST:  # pyright: ignore[reportUnknownArgumentType]
-        shown = ", ".join(_short(item) for item in value[:LONGEST])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        return f"[{shown}, … {len(value) - LONGEST} more]"  # pyright: ignore[reportUnknownArgumentType]
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 400 else text[:400] + " …"
-
-
-def plain(report: object, lang: str) -> Any:
-    """A report as JSON builtins, for templates that lay it out themselves."""
-    from serveright.outputs import json as encoder
-
-    return encoder.plain(report, lang)
-
-

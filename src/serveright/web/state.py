@@ -7,6 +7,7 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from threading import Lock
+from typing import cast
 from urllib.parse import quote, urlencode
 
 from serveright.errors import InputError
@@ -36,8 +37,7 @@ def unpack(word: str) -> dict[str, str]:
         found = None
     if not isinstance(found, dict):
         raise InputError(msg("The text inside this address is damaged or too long"), msg("Paste it again."))
-    pairs: dict[object, object] = found  # pyright: ignore[reportUnknownVariableType]
-    return {str(name): str(text) for name, text in pairs.items()}
+    return {str(name): str(text) for name, text in cast("dict[object, object]", found).items()}
 
 
 def digest(texts: Texts) -> str:
@@ -87,9 +87,8 @@ def _size(texts: Texts) -> int:
     return sum(len(text) for text in texts.values())
 
 
-def address(path: str, query: Iterable[tuple[str, str]] | Mapping[str, str]) -> str:
+def address(path: str, query: Iterable[tuple[str, str]] = (), **more: str) -> str:
     """Path and query as one address, empty values left out."""
-    pairs = query.items() if isinstance(query, Mapping) else query
-    text = urlencode([(k, v) for k, v in pairs if v != ""], quote_via=quote, safe="/:,@")
+    text = urlencode([(k, v) for k, v in (*query, *more.items()) if v != ""], quote_via=quote, safe="/:,@")
     path = quote(path, safe="/:@~.")
     return f"{path}?{text}" if text else path

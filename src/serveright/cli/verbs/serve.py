@@ -1,6 +1,7 @@
 """`serveright serve`: the page, on this machine only."""
 
 import sys
+import threading
 
 import click
 
@@ -17,10 +18,13 @@ def command(port: int, allow_hub: bool) -> None:
     try:
         import uvicorn
 
-        from serveright.web.app import Options, create
+        from serveright.web.app import Options, create, vega
     except ImportError as error:
-        raise UsageError(msg("The page needs packages that are not installed ({name})", name=error.name or "?"), msg('Install them with: pip install "serveright[web]"')) from error
+        raise UsageError(
+            msg("The page needs packages that are not installed ({name})", name=error.name or "?"), msg('Install them with: pip install "serveright[web]"')
+        ) from error
     sock = _listen(port)
+    threading.Thread(target=vega, daemon=True).start()  # the pictures' script takes seconds to bundle: ready before the first page asks
     sys.stderr.write(say(msg("The page: http://127.0.0.1:{port}/ (stop with Ctrl-C)", port=str(sock.getsockname()[1]))) + "\n")
     server = uvicorn.Server(uvicorn.Config(create(Options(allow_hub=allow_hub, lang=LANG)), log_level="warning", access_log=False, server_header=False))
     server.run(sockets=[sock])
@@ -35,5 +39,7 @@ def _listen(port: int):
     try:
         sock.bind(("127.0.0.1", port))
     except OSError as error:
-        raise UsageError(msg("--port {port}: cannot listen there ({why})", port=str(port), why=error.strerror or ""), msg("Give another one, or 0 for any free port.")) from error
+        raise UsageError(
+            msg("--port {port}: cannot listen there ({why})", port=str(port), why=error.strerror or ""), msg("Give another one, or 0 for any free port.")
+        ) from error
     return sock

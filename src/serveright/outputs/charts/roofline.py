@@ -13,9 +13,10 @@ def roofline(roof: Roof) -> Chart:
     high = max([part.intensity for part in roof.parts] + [ridge]) * 4
     limit = [{"intensity": at, "tflops": min(roof.peak_flop_per_s, at * roof.bandwidth_bytes_per_s) / 1e12} for at in (low, ridge, high)]
     total = sum(part.seconds for part in roof.parts) or 1.0
+    names = [PARTS.get(part.name, Msg(part.name)) for part in roof.parts]
     rows = [
-        {"part": PARTS.get(p.name, Msg(p.name)), "intensity": p.intensity, "tflops": p.flop_per_s / 1e12, "share": p.seconds / total, "us": p.seconds * 1e6}
-        for p in roof.parts
+        {"part": name, "intensity": p.intensity, "tflops": p.flop_per_s / 1e12, "share": p.seconds / total, "us": p.seconds * 1e6}
+        for name, p in zip(names, roof.parts, strict=True)
     ]
     x, y = amount("intensity", msg("FLOPs per byte read"), log=True), amount("tflops", msg("TFLOP/s of one GPU"), log=True)
     tips = [
@@ -30,7 +31,7 @@ def roofline(roof: Roof) -> Chart:
         {
             "data": {"values": rows},
             "mark": {"type": "point", "filled": True, "opacity": 0.9},
-            "encoding": {"x": x, "y": y, "color": colour("part", [row["part"] for row in rows]), "size": size, "tooltip": tips},
+            "encoding": {"x": x, "y": y, "color": colour("part", names), "size": size, "tooltip": tips},
         },
         {
             "data": {"values": rows},

@@ -9,7 +9,7 @@ from typing import Any, cast
 def rows(spec: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
     """Columns and rows of the largest data set in a ready specification."""
     sets = [spec.get("data"), *(layer.get("data") for layer in cast("list[dict[str, Any]]", spec.get("layer", [])))]
-    values = max((cast("list[dict[str, Any]]", found["values"]) for found in sets if found), key=len, default=[])
+    values = max([cast("list[dict[str, Any]]", found["values"]) for found in sets if found] or [[]], key=len)
     columns = [key for key in dict.fromkeys(key for row in values for key in row) if key not in ("order", "front", "dashed", "row", "column")]
     return columns, [[row.get(column, "") for column in columns] for row in values]
 

@@ -66,6 +66,8 @@ function ready() {
       setTimeout(() => (button.textContent = label), 1500);
     });
   }
+  const tells = document.querySelector(".config .tells");
+  if (tells) tells.parentElement.scrollTop = tells.offsetTop - tells.parentElement.offsetTop - 40;
   if (matchMedia("(max-width: 860px)").matches && document.querySelector("#content .head")) document.querySelectorAll("details.controls").forEach((item) => (item.open = false));
   drawAll(false);
 }

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from serveright.api import asking
-from serveright.api.auditing import Ask, ask, audit_text
-from serveright.errors import InputError, UserError
+from serveright.api.texts import audit_texts, wishes
+from serveright.errors import UserError
 from serveright.outputs.views import audit as audit_view
 from serveright.types.audit_reports import AuditReport
 from serveright.types.report import Finding
@@ -20,7 +19,14 @@ EXAMPLE = "vllm serve deepseek-ai/DeepSeek-V3.2 --tensor-parallel-size 8 --kv-ca
 
 def show(visit: Visit) -> Shown | Moved:
     """The form, and where texts were given their findings."""
-    form: dict[str, Any] = {"gpu": visit.first("gpu"), "engine": visit.first("engine"), "model": visit.first("model"), "z": visit.first("z"), **choices(), "example": EXAMPLE}
+    form: dict[str, Any] = {
+        "gpu": visit.first("gpu"),
+        "engine": visit.first("engine"),
+        "model": visit.first("model"),
+        "z": visit.first("z"),
+        **choices(),
+        "example": EXAMPLE,
+    }
     texts: dict[str, str] = {}
     try:
         if visit.rest.startswith("~"):
@@ -29,33 +35,12 @@ def show(visit: Visit) -> Shown | Moved:
             texts = {"command": visit.first("text")}
         if not texts:
             return Shown(title=TITLE, template="audit.html", context={"form": form, "texts": {}})
-        report = audited(texts, wishes(visit))
+        report = audit_texts(texts, wishes(visit.first("engine").replace("both", ""), visit.first("gpu"), visit.first("model")))
     except UserError as error:
         return Shown(title=TITLE, template="audit.html", context={"form": form, "texts": texts}, error=error)
     document = audit_view.document(report)
     sources = [source(name, text, report) for name, text in texts.items()]
     return Shown(title=document.title, template="audit.html", context={"form": form, "texts": texts, "sources": sources}, document=document, report=report)
-
-
-def wishes(visit: Visit) -> Ask:
-    """What the form says about all commands; a model only by name. Raises UserError."""
-    gpu, model = visit.first("gpu"), visit.first("model")
-    if model:
-        asking.named_model(model)
-    return ask(visit.first("engine").replace("both", "") or None, asking.gpu_spec(gpu) if gpu else None, model or None, local=False)
-
-
-def audited(texts: Mapping[str, str], asked: Ask) -> AuditReport:
-    """All texts as one report. Raises InputError where no engine start is found in any."""
-    parts = [audit_text(text.encode(), name, asked, fix=True) for name, text in texts.items()]
-    if not any(part.deployments or part.unread for part in parts):
-        raise InputError(msg("no vLLM or SGLang start was found"), msg("Paste a launch command, a script, a Compose file or a manifest; choose the engine where only flags are given."))
-    return AuditReport(
-        deployments=tuple(d for part in parts for d in part.deployments),
-        findings=tuple(f for part in parts for f in part.findings),
-        unread=tuple(u for part in parts for u in part.unread),
-        fixed=tuple(f for part in parts for f in part.fixed),
-    )
 
 
 def source(name: str, text: str, report: AuditReport) -> dict[str, Any]:

@@ -22,7 +22,12 @@ MOST = 6
 def show(visit: Visit) -> Shown | Moved:
     """The form, and with models and GPUs the table."""
     models, gpus = visit.all("model")[:MOST], visit.first("gpu").replace(",", " ").split()[:MOST]
-    form: dict[str, Any] = {"models_asked": models, "gpu": " ".join(gpus), "values": {key: visit.first(key) for key in (*FIELDS, "engine", "lang")}, **choices()}
+    form: dict[str, Any] = {
+        "models_asked": models,
+        "gpu": " ".join(gpus),
+        "values": {key: visit.first(key) for key in (*FIELDS, "engine", "lang")},
+        **choices(),
+    }
     if not models or not gpus:
         return Shown(title=TITLE, template="compare.html", context={"form": form})
     try:

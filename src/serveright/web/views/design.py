@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 from serveright import api
 from serveright.api import asking
@@ -11,10 +11,11 @@ from serveright.catalog.traffic import presets
 from serveright.errors import UserError
 from serveright.outputs.views import inspect as inspect_view
 from serveright.outputs.views import plan as plan_view
+from serveright.types.engine_table import EngineName
 from serveright.types.reports import InspectReport, PlanReport
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
-from serveright.web.show import config_lines
+from serveright.web import config_text
 from serveright.web.state import address
 from serveright.web.visit import Moved, Shown, Visit
 
@@ -34,6 +35,7 @@ FIELDS = {
 }
 """Key of the address -> field of `Traffic`."""
 OBJECTIVES = ("cost", "latency", "context", "users")
+ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 EXAMPLES = (
     ("Qwen/Qwen3.6-27B", "2xh200-sxm", "chat"),
     ("deepseek-ai/DeepSeek-V3.2", "8xh200-sxm", "agent"),
@@ -47,7 +49,7 @@ def show(visit: Visit) -> Shown | Moved:
         return moved
     form = form_of(visit)
     if not visit.rest:
-        examples = [(name, spec, address(f"/design/{name}", {"gpu": spec, "traffic": kind, "lang": visit.first("lang")})) for name, spec, kind in EXAMPLES]
+        examples = [(name, spec, address(f"/design/{name}", gpu=spec, traffic=kind, lang=visit.first("lang"))) for name, spec, kind in EXAMPLES]
         return Shown(title=TITLE, template="design.html", context={"form": form, "examples": examples})
     try:
         files = model_of(visit)
@@ -124,13 +126,12 @@ def form_of(visit: Visit) -> dict[str, Any]:
 @cache
 def choices() -> dict[str, Any]:
     """What the catalogue offers; facts do not change while a server runs."""
-    engines = [name for name in ("vllm", "sglang")]
-    versions = [f"{name}@{version}" for name in engines for version in reversed(engine_facts(name).versions)]
+    versions = [f"{name}@{version}" for name in ENGINES for version in reversed(engine_facts(name).versions)]
     return {
         "models": [model.id for model in model_facts().models],
         "gpus": [(gpu.key, gpu.name) for gpu in gpu_facts().gpus],
         "gpu_keys": [gpu.key for gpu in gpu_facts().gpus],
-        "engines": ["both", *engines, *versions],
+        "engines": ["both", *ENGINES, *versions],
         "presets": sorted(presets()),
         "objectives": OBJECTIVES,
     }
@@ -139,8 +140,8 @@ def choices() -> dict[str, Any]:
 def config_of(files: ModelFiles, shape: InspectReport) -> dict[str, Any]:
     """The config's lines beside the evidence they carry."""
     evidence = shape.evidence
-    lines = config_lines(files.config, [e.path for e in evidence])
-    found = {i: line.number for line in lines for i in line.says}
+    lines = config_text.lines(files.config, [e.path for e in evidence])
+    found = {line.says: line.number for line in lines}
     rows = [{"path": e.path, "value": str(e.value)[:80], "meaning": e.meaning, "line": found.get(i)} for i, e in enumerate(evidence)]
     return {"lines": lines, "evidence": rows, "unknown": [{"path": u.path, "why": u.why} for u in shape.unknown]}
 

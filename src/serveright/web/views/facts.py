@@ -20,25 +20,25 @@ KINDS = ("gpu", "model", "engine", "rule")
 def show(visit: Visit) -> Shown | Moved:
     """`/facts/KIND[/NAME]`."""
     if not visit.rest:
-        return Moved(address("/facts/gpu", {"lang": visit.first("lang")}))
+        return Moved(address("/facts/gpu", lang=visit.first("lang")))
     kind, _, name = visit.rest.partition("/")
     if kind not in KINDS:
         raise UnknownName(msg("kind of facts"), kind[:40], KINDS)
     document, report, more = {"gpu": _gpu, "model": _model, "engine": _engine, "rule": _rule}[kind](name, visit)
-    tabs = [(key, address(f"/facts/{key}", {"lang": visit.first("lang")})) for key in KINDS]
+    tabs = [(key, address(f"/facts/{key}", lang=visit.first("lang"))) for key in KINDS]
     return Shown(title=document.title, template="facts.html", context={"kind": kind, "tabs": tabs, **more}, document=document, report=report)
 
 
 def _gpu(name: str, visit: Visit) -> tuple[Any, Any, dict[str, Any]]:
     report = facts.gpu_facts(gpu_spec(name) if name else None)
-    links = [] if name else [(gpu.key, gpu.name, address(f"/facts/gpu/{gpu.key}", {"lang": visit.first("lang")})) for gpu in report.gpus]
+    links = [] if name else [(gpu.key, gpu.name, address(f"/facts/gpu/{gpu.key}", lang=visit.first("lang"))) for gpu in report.gpus]
     return views.gpus(report), report, {"links": links}
 
 
 def _model(name: str, visit: Visit) -> tuple[Any, Any, dict[str, Any]]:
     wanted = name or visit.first("q")
     report = facts.model_facts(wanted or None)
-    links = [(model.id, model.id, address(f"/design/{model.id}", {"lang": visit.first("lang")})) for model in report.models]
+    links = [(model.id, model.id, address(f"/design/{model.id}", lang=visit.first("lang"))) for model in report.models]
     return views.models(report), report, {"links": links, "q": wanted}
 
 
@@ -54,5 +54,5 @@ def _engine(name: str, visit: Visit) -> tuple[Any, Any, dict[str, Any]]:
 
 def _rule(name: str, visit: Visit) -> tuple[Any, Any, dict[str, Any]]:
     report = rules(name or None)
-    links = [] if name else [(rule.code, rule.title, address(f"/facts/rule/{rule.code}", {"lang": visit.first("lang")})) for rule in report.rules]
+    links = [] if name else [(rule.code, rule.title, address(f"/facts/rule/{rule.code}", lang=visit.first("lang"))) for rule in report.rules]
     return audit_view.rule(report), report, {"links": links}

@@ -10,7 +10,7 @@ from serveright.errors import UnknownName
 from serveright.outputs.views import explain as explain_view
 from serveright.outputs.views import learn as learn_view
 from serveright.types.document import Block, Document, Paragraph
-from serveright.types.lessons import KINDS, LETTERS, ExplainReport, TopicList
+from serveright.types.lessons import KINDS, LETTERS, ExerciseKind, ExplainReport, TopicList
 from serveright.types.text import msg
 from serveright.web.state import address
 from serveright.web.views.design import choices
@@ -25,8 +25,8 @@ def show(visit: Visit) -> Shown | Moved:
     kind, _, name = visit.rest.partition("/")
     lang = visit.first("lang")
     menu = {
-        "topics": [(line.topic, line.title, address(f"/learn/{line.topic}", {"lang": lang})) for line in _topics(visit.lang).topics],
-        "kinds": [(key, learn_view.KIND_NAMES[key], address(f"/learn/exercise/{key}", {"lang": lang})) for key in KINDS],
+        "topics": [(line.topic, line.title, address(f"/learn/{line.topic}", lang=lang)) for line in _topics(visit.lang).topics],
+        "kinds": [(key, learn_view.KIND_NAMES[key], address(f"/learn/exercise/{key}", lang=lang)) for key in KINDS],
         "current": name if kind == "exercise" else kind,
     }
     if not kind:
@@ -49,7 +49,7 @@ def _topics(lang: str) -> TopicList:
 
 
 def _exercise(visit: Visit, name: str, menu: dict[str, Any]) -> Shown:
-    kind = next((key for key in KINDS if key == name), None)
+    kind: ExerciseKind | None = next((key for key in KINDS if key == name), None)
     if kind is None:
         raise UnknownName(msg("kind of exercise"), name[:40], KINDS)
     seed, level = _small(visit.first("seed"), 1), _small(visit.first("difficulty"), 0)
@@ -66,7 +66,7 @@ def _exercise(visit: Visit, name: str, menu: dict[str, Any]) -> Shown:
         "answer": answer,
         "seed": str(seed),
         "difficulty": visit.first("difficulty") or "0",
-        "next": address(f"/learn/exercise/{kind}", {"seed": str(seed + 1), "difficulty": str(level), "lang": visit.first("lang")}),
+        "next": address(f"/learn/exercise/{kind}", seed=str(seed + 1), difficulty=str(level), lang=visit.first("lang")),
     }
     title = learn_view.KIND_NAMES[kind]
     return Shown(title=title, template="learn.html", context={"shelf": menu, "turn": turn}, document=Document(title=title, blocks=tuple(blocks)))
