@@ -45,7 +45,7 @@ _SCORES = {
 }
 """One linear to the labels."""
 _REWARDS = {"Qwen2ForRewardModel": "Qwen2ForCausalLM", "Qwen2ForProcessRewardModel": "Qwen2ForCausalLM"}
-"""Two linears with biases."""
+"""Two linears with biases, to one score or, for process rewards, two (vLLM 0.33.0 qwen2_rm)."""
 _ALL = _SAME | _BARE | _BOTH_WAYS | _SCORES | _REWARDS
 ARCHITECTURES = frozenset(_ALL)
 
@@ -63,22 +63,21 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     bare = headless(found)
     if name in _BOTH_WAYS or name == "LlamaBidirectionalForSequenceClassification":
         bare = bidirectional(bare)
-    labels = _labels(fields, 2 if name in _REWARDS and "Process" in name else 1)
     if name in _SCORES:
-        return replace(bare, weights=(*bare.weights, _linear("score", labels, bare.hidden)))
+        return replace(bare, weights=(*bare.weights, _linear("score", _labels(fields), bare.hidden)))
     if name in _REWARDS:
+        labels = 2 if "Process" in name else 1
         first, second = _linear("score.0", bare.hidden, bare.hidden), _linear("score.2", labels, bare.hidden)
         biases = (_bias("score.0.bias", bare.hidden), _bias("score.2.bias", labels))
         return replace(bare, weights=(*bare.weights, first, second, *biases))
     return bare
 
 
-def _labels(fields: Fields, default: int) -> int:
-    """Number of scores: `num_labels`, or the entries of `id2label`."""
-    text = text_of(fields)
+def _labels(fields: Fields) -> int:
+    """Number of scores: `num_labels`, the entries of `id2label`, or the library's default."""
     listed: object = fields.raw.get("id2label")
     names = cast("dict[str, object]", listed) if isinstance(listed, dict) else {}
-    return text.opt_int("num_labels", minimum=1) or len(names) or default
+    return len(names) or text_of(fields).int_or(2, "transformers 5.24 PreTrainedConfig", "num_labels", minimum=1)
 
 
 def _linear(path: str, out: int, into: int) -> Weight:
