@@ -1,14 +1,17 @@
-"""Single questions about traffic, answered by asking the service model twice: drafting, a rate, a longer context, a shared prefix."""
+"""Single questions about traffic, answered by asking the service model twice: drafting, a rate, a longer context, a shared prefix; and by counting: index sharing, expert share."""
 
 from msgspec import Struct, structs
 
+from serveright.analysis import layout
 from serveright.analysis import traffic as service
+from serveright.analysis.roofline import prefill_s, rows_read
 from serveright.analysis.speculation import Speculation
 from serveright.analysis.work import ModelWork
 from serveright.types.calibration import Calibration
 from serveright.types.design import Estimate
 from serveright.types.engine import Parallel
 from serveright.types.hardware import Gpu
+from serveright.types.model import Attention, Latent, ModelShape
 from serveright.types.traffic import Traffic
 
 LOADS = tuple(2**power for power in range(11))
@@ -76,3 +79,44 @@ def prefix_gain(asked: Asked) -> float:
     """Throughput with the shared prefix cached over throughput without: 1 where nothing is shared."""
     without = structs.replace(asked, traffic=structs.replace(asked.traffic, shared_prefix_tokens=0))
     return asked.estimate().output_tokens_per_s / without.estimate().output_tokens_per_s
+
+
+class IndexShare(Struct, frozen=True, kw_only=True):
+    """Work of the indexers at one length, with and without sharing. `flops_ratio`: FLOPs of one token if every sparse layer scored for itself, over as it is."""
+
+    sparse_layers: int
+    scoring_layers: int
+    scores: float
+    """Keys one token is scored against, all layers."""
+    unshared_scores: float
+    flops_ratio: float
+
+
+def index_share(shape: ModelShape, work: ModelWork, tokens: int) -> IndexShare | None:
+    """Keys the indexers score at `tokens` of context, and what layers that reuse an earlier layer's picks save; None where nothing is indexed."""
+    indexers = [m.indexer for layer in shape.layers for m in layer.mixers if isinstance(m, Attention | Latent) and m.indexer is not None]
+    owners = [indexer for indexer in indexers if indexer.owns_keys]
+    if not owners:
+        return None
+    scored = [tokens / indexer.compress_ratio for indexer in indexers]
+    keys = sum(tokens / indexer.compress_ratio for indexer in owners)
+    extra = sum(2.0 * i.heads * i.dim * n for i, n in zip(indexers, scored, strict=True) if not i.owns_keys)
+    flops = token_flops(work, tokens)
+    return IndexShare(
+        sparse_layers=len(indexers), scoring_layers=len(owners), scores=keys, unshared_scores=sum(scored), flops_ratio=(flops + extra) / flops
+    )  # fmt: skip
+
+
+def token_flops(work: ModelWork, tokens: float) -> float:
+    """FLOPs of one decode token of the whole model at `tokens` of context."""
+    dense = 2.0 * sum(bundle.elements for bundle in work.bundles)
+    experts = 2.0 * sum(block.elements * block.per_token / block.experts for block in work.experts)
+    return dense + experts + sum(rows.layers * rows.decode_flops * rows_read(rows.per_token, rows.cap, tokens) for rows in work.rows)
+
+
+def expert_share(asked: Asked, tokens: float = 8192.0) -> float:
+    """Share of a balanced prefill of `tokens` that is expert work: what uneven experts can slow down."""
+    split = layout.split(asked.work, asked.gpu, asked.parallel, asked.calibration, asked.given.kv_itemsize, shared_dense=asked.given.engine != "vllm")
+    hardware = asked.calibration.hardware
+    experts = sum(block.flop_s for block in split.experts) * tokens / hardware.expert_compute
+    return experts / prefill_s(split, hardware, tokens)

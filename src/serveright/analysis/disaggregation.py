@@ -13,6 +13,8 @@ from serveright.types.hardware import Gpu
 
 TRANSFER_SHARE = 0.7
 """Share of a network card that a cache transfer reaches (assumed)."""
+SPLITS = 8
+"""About so many splits of the GPUs are tried."""
 
 
 class Pools(Struct, frozen=True, kw_only=True):
@@ -36,7 +38,7 @@ class Disaggregated(Struct, frozen=True, kw_only=True):
 def disaggregated(
     work: ModelWork, gpu: Gpu, pools: Pools, engine: Scheduling, calibration: Calibration, load: loop.Load, kv_itemsize: float = 2.0
 ) -> Disaggregated:
-    """Service of `load` (its concurrency is the total) on two pools."""
+    """Service of `load` (its concurrency is the total, its `room` that of one decode instance) on two pools."""
     hw = calibration.hardware
     front = layout.split(work, gpu, pools.prefill, calibration, kv_itemsize)
     back = layout.split(work, gpu, pools.decode, calibration, kv_itemsize)
@@ -49,7 +51,8 @@ def disaggregated(
         tpot = loop.decode_step(back, hw, load, max(running, 1.0), engine.slowdown, engine.kernels) / load.accepted
         busy = min(rate / ceiling, loop.FULLEST)
         ttft = engine.request_s + rank + group + busy / (1 - busy) / 2 / ceiling + transfer
-        rate = min(ceiling, load.concurrency / (ttft + load.output_tokens * tpot))
+        seats = min(load.concurrency, load.room * pools.decode.replicas)
+        rate = min(ceiling, seats / (ttft + load.output_tokens * tpot))
         running = (running + rate * load.output_tokens * tpot / pools.decode.replicas) / 2
     queued = load.concurrency / rate - ttft - load.output_tokens * tpot
     gpus = pools.prefill.gpus * pools.prefill.replicas + pools.decode.gpus * pools.decode.replicas
@@ -83,16 +86,25 @@ def kept_rows(rows: Rows, tokens: float) -> float:
 
 
 def best_pools(
-    work: ModelWork, gpu: Gpu, prefill: Parallel, decode: Parallel, gpus: int, engine: Scheduling, calibration: Calibration, load: loop.Load
+    work: ModelWork,
+    gpu: Gpu,
+    prefill: Parallel,
+    decode: Parallel,
+    gpus: int,
+    engine: Scheduling,
+    calibration: Calibration,
+    load: loop.Load,
+    kv_itemsize: float = 2.0,
 ) -> tuple[Pools, Disaggregated] | None:
     """The split of `gpus` into instances of the two given shapes with the most throughput; None where not even one of each fits."""
     best: tuple[Pools, Disaggregated] | None = None
-    for fronts in range(1, gpus // prefill.gpus + 1):
+    most = (gpus - decode.gpus) // prefill.gpus
+    for fronts in range(1, most + 1, max(1, most // SPLITS)):
         backs = (gpus - fronts * prefill.gpus) // decode.gpus
         if not backs:
             break
         pools = Pools(prefill=_copies(prefill, fronts), decode=_copies(decode, backs))
-        got = disaggregated(work, gpu, pools, engine, calibration, load)
+        got = disaggregated(work, gpu, pools, engine, calibration, load, kv_itemsize)
         if best is None or got.requests_per_s > best[1].requests_per_s:
             best = pools, got
     return best

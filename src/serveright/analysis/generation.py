@@ -1,5 +1,7 @@
 """Which fitted factors stand for a GPU: its generation by architecture, and what to fall back to for a GPU or engine nobody measured."""
 
+from msgspec import structs
+
 from serveright.analysis.work import ModelWork
 from serveright.types.calibration import Calibration, Scheduling
 from serveright.types.hardware import Gpu
@@ -18,6 +20,13 @@ def scheduling(calibration: Calibration, engine: str, gpu: Gpu) -> tuple[Schedul
         if key in calibration.scheduling:
             return calibration.scheduling[key], key == exact
     raise KeyError(exact)
+
+
+def pace(calibration: Calibration, engine: str, gpu: Gpu, work: ModelWork) -> tuple[Scheduling, bool]:
+    """`scheduling` with the measured level of this very combination, where there is one."""
+    table, exact = scheduling(calibration, engine, gpu)
+    known = calibration.cells.get(cell(work, gpu.key, engine), 1.0)
+    return structs.replace(table, slowdown=table.slowdown * known), exact
 
 
 def cell(work: ModelWork, gpu_key: str, engine: str) -> str:

@@ -17,6 +17,7 @@ from serveright.types.traffic import Traffic
 
 CONTEXT = {"vllm": "--max-model-len", "sglang": "--context-length"}
 MEMORY = {"vllm": "--gpu-memory-utilization", "sglang": "--mem-fraction-static"}
+EXCHANGE = {"vllm": "--all2all-backend", "sglang": "--moe-a2a-backend"}
 FIRST_CONTEXT = 8192
 FIRST_MEMORY = 0.8
 """The first launch leaves room: it shall prove model, kernels and parsers, not capacity."""
@@ -43,6 +44,8 @@ class Subject(Struct, frozen=True, kw_only=True):
     model: str
     engine_flags: tuple[tuple[str, str | None], ...]
     """The engine's own spelling of the settings (parallelism, precision, limits)."""
+    reasons: dict[str, Msg] = {}
+    """Reasons the search had for a setting (or for leaving it to the engine), by field of `Settings`."""
 
     @property
     def engine(self) -> EngineName:
@@ -124,6 +127,8 @@ def _setting_reason(flag: str, subject: Subject) -> Msg:
     name = flag.lstrip("-")
     if name in ("max-model-len", "context-length") and subject.settings.context_tokens:
         return _context_reason(subject.settings.context_tokens, subject.shape.max_context_tokens)
+    if flag in EXCHANGE.values() and "all2all_backend" in subject.reasons:
+        return subject.reasons["all2all_backend"]
     stems = [stem for stem in _REASONS if name.startswith(stem)]
     return _REASONS[max(stems, key=len)] if stems else msg("asked for")
 
@@ -224,6 +229,8 @@ def _left(subject: Subject) -> Iterator[LeftToEngine]:
             flag="--moe-backend" if engine == "vllm" else "--moe-runner-backend",
             why=msg("it picks {moe} by format and GPU", moe=resolved.moe or msg("the expert kernel")),
         )
+    if "all2all_backend" in subject.reasons:
+        yield LeftToEngine(flag=EXCHANGE[engine], why=subject.reasons["all2all_backend"])
     if engine == "sglang" and subject.checkpoint.method != "none":
         yield LeftToEngine(flag="--fp8-gemm-backend", why=msg("the matrix kernels follow from format and GPU"))
 

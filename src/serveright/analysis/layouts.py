@@ -15,6 +15,8 @@ Cuts = Callable[[int, int], tuple[Indivisible, ...]]
 NORMAL_MODE_TOKENS = 256
 """Tokens per rank from which the high-throughput exchange overtakes the low-latency one on a Hopper node (kernel table: DeepEP rows)."""
 
+EXCHANGE_SM = 90
+
 
 def name(parallel: Parallel) -> str:
     """`4xTP2`, `TP8+EP8`, `DP8+EP8`, `TP8+PP2`: the words people use."""
@@ -130,12 +132,17 @@ def all_to_all(engine: EngineName, gpu: Gpu, parallel: Parallel, rank_tokens: fl
     if parallel.ep == 1 or parallel.dp == 1:
         return None
     wires = gpu.interconnect
-    if gpu.vendor.lower() == "amd":
+    if gpu.vendor.lower() == "amd" and not (phase == "both" and parallel.gpus <= gpu.gpus_per_node):
         fast = phase == "prefill" or rank_tokens > NORMAL_MODE_TOKENS
         backend = ("mori_high_throughput" if fast else "mori_low_latency") if engine == "vllm" else "mori"
         return backend, msg("MORI is the exchange of AMD GPUs.")
+    gathered = "allgather_reducescatter" if engine == "vllm" else "none"
     if wires.bus_bytes_per_s is None:
-        return ("allgather_reducescatter" if engine == "vllm" else "none"), msg("Over PCIe no exchange kernel beats gathering.")
+        return gathered, msg("Over PCIe no exchange kernel beats gathering.")
+    if phase == "both" and parallel.gpus <= gpu.gpus_per_node:
+        return gathered, msg("Inside one node gathering keeps CUDA graphs and needs no extra library.")
+    if gpu.sm is not None and gpu.sm < EXCHANGE_SM:
+        return gathered, msg("The exchange kernels need Hopper or newer.")
     if wires.domain_gpus >= parallel.gpus > 8:
         return ("flashinfer_nvlink_one_sided" if engine == "vllm" else "flashinfer"), msg("All {gpus} GPUs share one NVLink domain.", gpus=parallel.gpus)
     if engine == "sglang":
@@ -144,6 +151,30 @@ def all_to_all(engine: EngineName, gpu: Gpu, parallel: Parallel, rank_tokens: fl
         return "deepep_high_throughput", msg(
             "{tokens:n} tokens per rank: the high-throughput exchange wins above {limit}.", tokens=round(rank_tokens), limit=NORMAL_MODE_TOKENS
         )
-    if parallel.gpus <= 8:
-        return "allgather_reducescatter", msg("Inside one NVLink node gathering keeps CUDA graphs and needs no extra library.")
+    if parallel.gpus <= gpu.gpus_per_node:
+        return gathered, msg("Inside one node gathering keeps CUDA graphs and needs no extra library.")
     return "deepep_low_latency", msg("{tokens:n} tokens per rank over several nodes: latency decides.", tokens=round(rank_tokens))
+
+
+_WORD = {"TP": "tp", "DP": "dp", "EP": "ep", "PP": "pp", "DCP": "dcp"}
+
+
+def parse(text: str) -> Parallel | None:
+    """`name` read backwards (`2xTP4+EP4`, in any case; EP without a number is the whole deployment); None where it is no layout."""
+    copies, _, rest = text.strip().upper().rpartition("X")
+    if copies and not copies.isdigit():
+        return None
+    found: dict[str, int] = {}
+    for word in rest.split("+"):
+        letters = word.rstrip("0123456789")
+        if letters not in _WORD or letters in found:
+            return None
+        number = word[len(letters) :]
+        if not number and letters != "EP":
+            return None
+        found[letters] = int(number or 0)
+    sizes = {_WORD[letters]: value for letters, value in found.items()}
+    whole = sizes.get("tp", 1) * sizes.get("dp", 1)
+    sizes["ep"] = (sizes.get("ep", 1) or whole) if "ep" in sizes else 1
+    parallel = Parallel(replicas=int(copies or 1), **sizes)
+    return parallel if min(sizes.values()) > 0 and parallel.replicas > 0 and parallel.ep in (1, whole) else None

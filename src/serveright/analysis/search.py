@@ -42,6 +42,13 @@ class Option(Struct, frozen=True, kw_only=True):
     settings: Settings = Settings()
     """What the user fixed; the search fills in the layout."""
     speculation: tuple[Speculation | None, ...] = (None,)
+    exchanges: frozenset[str] = frozenset()
+    """All-to-all backends this version's flag takes."""
+    exchange_default: str | None = None
+
+
+def _even(ep: int) -> float:
+    return 1.0
 
 
 def _uncorrected(engine: EngineName) -> Correction | None:
@@ -58,6 +65,8 @@ class Question(Struct, frozen=True, kw_only=True):
     objective: Objective = "cost"
     correction: Callable[[EngineName], Correction | None] = _uncorrected
     vision: Tower | None = None
+    imbalance: Callable[[int], float] = _even
+    """Expert-parallel GPUs -> load of the hottest over the mean."""
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -99,7 +108,8 @@ def search(question: Question, options: Sequence[Option]) -> Found:
 
 
 def _price(question: Question, option: Option, parallel: Parallel) -> list[_Priced]:
-    settings = structs.replace(option.settings, parallel=parallel)
+    exchange, why = exchange_of(question, option, parallel)
+    settings = structs.replace(option.settings, parallel=parallel, all2all_backend=option.settings.all2all_backend or exchange)
     out: list[_Priced] = []
     for spec in option.speculation:
         wished = structs.replace(settings, speculative_method=spec.method, speculative_tokens=spec.tokens) if spec else settings
@@ -118,9 +128,20 @@ def _price(question: Question, option: Option, parallel: Parallel) -> list[_Pric
             sized=sized,
             estimate=estimate,
             cost_per_million_tokens=cost(question.fleet, estimate) if estimate else None,
+            settings_why=why,
         )
         out.append(_Priced(option=option, candidate=candidate, speculation=spec, given=given))
     return out
+
+
+def exchange_of(question: Question, option: Option, parallel: Parallel) -> tuple[str | None, dict[str, Msg]]:
+    """The all-to-all backend to name in the command (None: the engine's own default), and the reason of either."""
+    asked = question.traffic
+    rank_tokens = (asked.concurrency or 1) / parallel.replicas / parallel.dp
+    chosen = layouts.all_to_all(option.engine, question.fleet.gpu, parallel, rank_tokens)
+    if chosen is None or chosen[0] not in option.exchanges:
+        return None, {}
+    return (None if chosen[0] == option.exchange_default else chosen[0]), {"all2all_backend": chosen[1]}
 
 
 def conditions(question: Question, engine: EngineName, sized: Sized, spec: Speculation | None) -> service.Conditions:
@@ -134,6 +155,7 @@ def conditions(question: Question, engine: EngineName, sized: Sized, spec: Specu
         speculation=spec,
         correction=question.correction(engine),
         vision=question.vision,
+        imbalance=question.imbalance(sized.settings.parallel.ep) if sized.settings.parallel.ep > 1 else 1.0,
     )
 
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from serveright.analysis import roofline
 from serveright.analysis.layout import Split
+from serveright.types.answers import Simulated
 from serveright.types.calibration import Hardware, Scheduling
 
 PERCENTILES = (50, 90, 95, 99)
@@ -29,26 +30,21 @@ class Request(Struct, frozen=True):
     output_tokens: int
 
 
-class Simulated(Struct, frozen=True, kw_only=True):
-    """Seconds by percentile (`p50` ...) and `mean`; rates over the time from the first arrival to the last token."""
+class Drafting(Struct, frozen=True, kw_only=True):
+    """Tokens drafted and accepted a step and seconds of drafting: a step then counts as one token of 1 / `accepted` of its time. And expert imbalance."""
 
-    requests: int
-    ttft_s: dict[str, float]
-    tpot_s: dict[str, float]
-    output_tokens_per_s: float
-    requests_per_s: float
-    goodput_per_s: float
-    """Requests per second that met both targets (all of them where none is given)."""
-    preemptions: int
-    steps: int
-    mean_running: float
+    drafted: float = 0.0
+    accepted: float = 1.0
+    draft_s: float = 0.0
+    imbalance: float = 1.0
 
 
 class StepTimes:
     """Step and prefill seconds of one deployment, remembered at a grain no result can see."""
 
-    def __init__(self, work: Split, hardware: Hardware, engine: Scheduling, age_years: float = 0.0) -> None:
+    def __init__(self, work: Split, hardware: Hardware, engine: Scheduling, age_years: float = 0.0, drafting: Drafting | None = None) -> None:
         self.work, self.hardware, self.engine = work, hardware, engine
+        self.drafting = drafting or Drafting()
         self.slowdown = engine.slowdown * math.exp(engine.age_per_year * age_years)
         self.known_steps: dict[tuple[int, int], float] = {}
         self.known_chunks: dict[tuple[int, int], float] = {}
@@ -59,8 +55,11 @@ class StepTimes:
             return 0.0
         key = (running, int(context / CONTEXT_GRAIN))
         if key not in self.known_steps:
-            parts = roofline.decode_parts(self.work, self.hardware, running / self.work.dp, (key[1] + 0.5) * CONTEXT_GRAIN)
-            self.known_steps[key] = sum(parts.values()) * self.slowdown
+            draft, context = self.drafting, (key[1] + 0.5) * CONTEXT_GRAIN
+            parts = roofline.decode_parts(
+                self.work, self.hardware, running / self.work.dp, context, draft.imbalance, 1 + draft.drafted, self.engine.kernels
+            )  # fmt: skip
+            self.known_steps[key] = (sum(parts.values()) * self.slowdown + draft.draft_s) / draft.accepted
         return self.known_steps[key]
 
     def prefill(self, tokens: int, before: int) -> float:
@@ -68,7 +67,7 @@ class StepTimes:
         key = (-(-tokens // CHUNK_GRAIN), int(before / CONTEXT_GRAIN))
         if key not in self.known_chunks:
             cached = key[1] * CONTEXT_GRAIN
-            self.known_chunks[key] = roofline.prefill_s(self.work, self.hardware, key[0] * CHUNK_GRAIN, cached) * self.slowdown
+            self.known_chunks[key] = roofline.prefill_s(self.work, self.hardware, key[0] * CHUNK_GRAIN, cached, self.drafting.imbalance) * self.slowdown
         return self.known_chunks[key]
 
 

@@ -62,14 +62,18 @@ def mean(median_p95: tuple[int, int]) -> float:
     return median * math.exp(spread**2 / 2)
 
 
+def accepted_of(given: Conditions, calibration: Calibration) -> float:
+    """Tokens one step yields."""
+    spec = given.speculation
+    return accepted_tokens(spec.tokens, acceptance(spec, calibration)) if spec else 1.0
+
+
 def estimate(work: ModelWork, gpu: Gpu, parallel: Parallel, traffic: Traffic, calibration: Calibration, given: Conditions) -> Estimate:
     """Predicted service of `parallel.replicas` deployments under `traffic`.
 
     `concurrency` is the total over replicas (closed loop); with `rate_per_s` the concurrency that this rate keeps busy is found first.
     """
-    table, measured = generation.scheduling(calibration, given.engine, gpu)
-    known = calibration.cells.get(generation.cell(work, gpu.key, given.engine), 1.0)
-    table = structs.replace(table, slowdown=table.slowdown * known)
+    table, measured = generation.pace(calibration, given.engine, gpu, work)
     split = layout.split(work, gpu, parallel, calibration, given.kv_itemsize, shared_dense=given.engine != "vllm")
     load = _load(work, gpu, parallel, traffic, calibration, given)
     load, service, saturated = _settle(split, table, traffic, parallel, calibration, load)
@@ -122,7 +126,7 @@ def _load(work: ModelWork, gpu: Gpu, parallel: Parallel, traffic: Traffic, calib
         burst_share=burst if given.burst_share is None else given.burst_share,
         imbalance=given.imbalance,
         drafted=float(spec.tokens) if spec else 0.0,
-        accepted=accepted_tokens(spec.tokens, acceptance(spec, calibration)) if spec else 1.0,
+        accepted=accepted_of(given, calibration),
         draft_s=draft_s(work, gpu, parallel, spec, calibration, min(seats, given.room) / parallel.dp) if spec else 0.0,
         age_years=given.age_years,
         extra_prefill_s=encoder,

@@ -4,32 +4,37 @@
 6 the first launch to measure with.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from serveright.analysis.anchors import Anchor, correction
 from serveright.analysis.check import CAPACITY_CODES
 from serveright.analysis.divisibility import divisibility
 from serveright.analysis.images import vision
-from serveright.analysis.launch import Subject, launch
+from serveright.analysis.launch import EXCHANGE, Subject, launch
 from serveright.analysis.search import Found, Objective, Option, Question, search
 from serveright.analysis.speculation import Speculation
-from serveright.analysis.work import model_work
-from serveright.api import checking, inspection
+from serveright.api import calibrating, checking, inspection
 from serveright.api.engines import Engine, load_engines
+from serveright.api.estimating import work_of
 from serveright.api.loading import Model, load_model, served_name
+from serveright.api.siblings import siblings
 from serveright.api.sizing import result, size_on
 from serveright.api.ways_out import ways_out
 from serveright.catalog.calibration import load_performance
 from serveright.catalog.gpus import parse_gpu_spec
-from serveright.formats.resolve import resolver
 from serveright.outputs import shell
+from serveright.readers.expert_load import ExpertLoad
+from serveright.readers.measured import MeasuredRun
+from serveright.types.answers import MeasuredPoint
 from serveright.types.design import Candidate, Check, Launch
 from serveright.types.engine import Parallel, Settings
 from serveright.types.engine_table import EngineName
 from serveright.types.hardware import Fleet
+from serveright.types.report import Finding
 from serveright.types.reports import Chosen, EngineVersion, GpuCount, PlanCandidate, PlanReport
 from serveright.types.source import ModelFiles
 from serveright.types.text import Msg
@@ -39,6 +44,23 @@ USUAL_CONTEXT = 32768
 """Longest request where nobody said one: long enough for most work, short enough to leave room for many."""
 SPECULATIVE_TOKENS = 1
 """Tokens drafted where speculation is priced: one is what every prediction layer can do."""
+
+
+class Wishes(Struct, frozen=True, kw_only=True):
+    """What a plan may be asked beyond model, GPUs and traffic."""
+
+    objective: Objective = "cost"
+    curves: bool = False
+    """Add what pictures need."""
+    simulate: bool = False
+    """Percentiles of the chosen design, simulated request by request."""
+    calibrate: tuple[MeasuredRun, ...] = ()
+    """The user's own measurements."""
+    measured_with: str | None = None
+    """Their layout (`TP8+EP8`), where the measurements do not say it."""
+    expert_load: ExpertLoad | None = None
+    other_checkpoints: bool = False
+    """Also price the same model in other number formats of the catalogue."""
 
 
 def plan(
@@ -54,11 +76,13 @@ def plan(
     anchors: Mapping[EngineName, tuple[Anchor, ...]] | None = None,
     revision: str | None = None,
     curves: bool = False,
+    wishes: Wishes | None = None,
 ) -> PlanReport:
     """The best design for `traffic`, every other with the reason it lost, and the command. `chosen` is None where nothing fits.
 
-    `curves` adds what pictures need. Raises UserError.
+    `objective` and `curves` are short for those of `wishes`. Raises UserError.
     """
+    wishes = wishes or Wishes(objective=objective, curves=curves)
     loaded = load_model(model, revision)
     fleet = parse_gpu_spec(gpu, gpus, nodes)
     asked = with_context(traffic or Traffic(concurrency=32), loaded)
@@ -68,9 +92,22 @@ def plan(
     engines = load_engines(engine)
     checks = {e.name: checking.check_on(e, loaded, fleet, wished) for e in engines}
     runnable = [e for e in engines if checks[e.name].verdict != "blocked"]
-    found = find(loaded, fleet, asked, wished, runnable, objective, anchors or {})
-    report = _report(loaded, fleet, asked, wished, engines, checks, found)
-    if not curves:
+    variants = (loaded, *siblings(loaded, fleet.gpu)) if wishes.other_checkpoints else (loaded,)
+    question = _question(loaded, fleet, asked, wishes)
+    searching = Searching(variants=variants, engines=tuple(runnable), settings=wished)
+    points: tuple[MeasuredPoint, ...] = ()
+    if wishes.calibrate and runnable:
+        server = calibrating.Server(
+            model=loaded, work=work_of(loaded), engines=tuple(runnable), question=question, settings=wished, plan=lambda: _search(searching, question)
+        )
+        made = calibrating.anchored(wishes.calibrate, wishes.measured_with, server)
+        anchors, points = {**(anchors or {}), **made.anchors}, made.points
+    question = msgspec.structs.replace(question, correction=_corrections(anchors or {}))
+    found = _search(searching, question)
+    report = _report(loaded, variants, question, wished, engines, checks, found)
+    report = msgspec.structs.replace(report, anchors=points, **_beside(question, variants, found, wishes))
+    report = msgspec.structs.replace(report, findings=_own_findings(report))
+    if not wishes.curves:
         return report
     from serveright.api.curves import plan_curves
 
@@ -85,6 +122,15 @@ def with_context(traffic: Traffic, model: Model) -> Traffic:
     return msgspec.structs.replace(traffic, context_tokens=min(need, model.shape.max_context_tokens or need))
 
 
+class Searching(Struct, frozen=True, kw_only=True):
+    """What the search may choose from."""
+
+    variants: tuple[Model, ...]
+    """The model and, where asked, the same in other formats."""
+    engines: tuple[Engine, ...]
+    settings: Settings
+
+
 def find(
     model: Model,
     fleet: Fleet,
@@ -94,12 +140,46 @@ def find(
     objective: Objective,
     anchors: Mapping[EngineName, tuple[Anchor, ...]],
 ) -> Found:
-    """Step 5's search over layouts, engines and speculation."""
-    by_name = {engine.name: engine for engine in engines}
-    context = traffic.context_tokens or 0
-    work = model_work(model.shape, resolver(model.checkpoint))
+    """Step 5's search over layouts, engines and speculation, for one checkpoint."""
+    question = msgspec.structs.replace(_question(model, fleet, traffic, Wishes(objective=objective)), correction=_corrections(anchors))
+    return _search(Searching(variants=(model,), engines=tuple(engines), settings=settings), question)
+
+
+def _question(model: Model, fleet: Fleet, traffic: Traffic, wishes: Wishes) -> Question:
+    question = Question(
+        shape=model.shape, fleet=fleet, traffic=traffic, calibration=load_performance(), objective=wishes.objective, vision=vision(model.shape)
+    )  # fmt: skip
+    if wishes.expert_load is None:
+        return question
+    return msgspec.structs.replace(question, imbalance=_uneven(wishes.expert_load))
+
+
+def _uneven(load: ExpertLoad) -> Callable[[int], float]:
+    """Hottest GPU over the mean for an expert-parallel size, remembered; a balance log knows only one size and stands for all."""
+    from serveright.analysis.experts import imbalance
+
+    known: dict[int, float] = {}
+
+    def of(ep: int) -> float:
+        if not load.rows:
+            return load.hottest_gpu or 1.0
+        if ep not in known:
+            known[ep] = imbalance(load.rows, ep).gpu_mean if len(load.rows[0]) % ep == 0 else 1.0
+        return known[ep]
+
+    return of
+
+
+def _search(searching: Searching, question: Question) -> Found:
+    return search(question, [option for model in searching.variants for option in _options(model, searching, question)])
+
+
+def _options(model: Model, searching: Searching, question: Question) -> list[Option]:
+    by_name = {engine.name: engine for engine in searching.engines}
+    fleet, traffic = question.fleet, question.traffic
+    context, work = traffic.context_tokens or 0, work_of(model)
     drafting = (None, Speculation(tokens=SPECULATIVE_TOKENS)) if model.shape.mtp_layers and not traffic.reproducible else (None,)
-    options = [
+    return [
         Option(
             engine=engine.name,
             version=engine.version,
@@ -107,21 +187,13 @@ def find(
             work=work,
             cuts=lambda tp, ep: divisibility(model.shape, model.checkpoint, tp, ep),
             size=lambda name, wished: size_on(by_name[name], model, fleet, wished, context),
-            settings=settings,
-            speculation=drafting if _can_draft(engine, model, fleet, settings, context) else (None,),
+            settings=searching.settings,
+            speculation=drafting if _can_draft(engine, model, fleet, searching.settings, context) else (None,),
+            exchanges=frozenset(engine.table.all2all_backends),
+            exchange_default=next((str(f.default) for f in engine.table.flags if f.name == EXCHANGE[engine.name] and f.default is not None), None),
         )
-        for engine in engines
+        for engine in searching.engines
     ]
-    question = Question(
-        shape=model.shape,
-        fleet=fleet,
-        traffic=traffic,
-        calibration=load_performance(),
-        objective=objective,
-        vision=vision(model.shape),
-        correction=_corrections(anchors),
-    )
-    return search(question, options)
 
 
 def _can_draft(engine: Engine, model: Model, fleet: Fleet, settings: Settings, context: int) -> bool:
@@ -138,19 +210,22 @@ def _corrections(anchors: Mapping[EngineName, tuple[Anchor, ...]]) -> Callable[[
 
 
 def _report(
-    model: Model, fleet: Fleet, traffic: Traffic, settings: Settings, engines: tuple[Engine, ...], checks: dict[str, Check], found: Found
+    model: Model, variants: Sequence[Model], question: Question, settings: Settings, engines: tuple[Engine, ...], checks: dict[str, Check], found: Found
 ) -> PlanReport:
+    fleet, traffic = question.fleet, question.traffic
     best: dict[str, Candidate] = {}
     for candidate in found.candidates:
         if candidate.fits:
             best.setdefault(candidate.engine, candidate)
     by_name = {engine.name: engine for engine in engines}
-    chosen = [_chosen(by_name[c.engine], model, traffic, c) for c in best.values()]
+    by_checkpoint = {served_name(variant.files): variant for variant in variants}
+    chosen = [_chosen(by_name[c.engine], by_checkpoint[c.checkpoint], traffic, c) for c in best.values()]
     first = next(iter(best.values()), None)
     blocked = not [e for e in engines if checks[e.name].verdict != "blocked"]
     return PlanReport(
         model=model.name,
         gpu=GpuCount(key=fleet.gpu.key, count=fleet.count, nodes=fleet.nodes),
+        objective=question.objective,
         candidates=tuple(_candidate(by_name, c) for c in found.candidates),
         rejected=found.rejected,
         flips=found.flips,
@@ -166,6 +241,38 @@ def _report(
         findings=(),
         ways_out=() if chosen or blocked else tuple(_ways(engines, model, fleet, settings, found, traffic.context_tokens or 0)),
     )
+
+
+def _beside(question: Question, variants: Sequence[Model], found: Found, wishes: Wishes) -> dict[str, Any]:
+    """Answers, simulation and expert balance of the chosen design, as fields of the report."""
+    from serveright.api import answering
+
+    best = next((c for c in found.candidates if c.fits), None)
+    if best is None:
+        return {}
+    model = next(variant for variant in variants if served_name(variant.files) == best.checkpoint)
+    work = work_of(model)
+    drafts = any(c.settings.speculative_tokens for c in found.candidates if c.engine == best.engine)
+    return {
+        "answers": answering.answers(question, model.shape, work, best, found, SPECULATIVE_TOKENS if drafts else 0),
+        "simulated": answering.simulated(question, work, best) if wishes.simulate else None,
+        "experts": answering.balance(question, model.shape, work, wishes.expert_load, found) if wishes.expert_load else None,
+    }
+
+
+def _own_findings(report: PlanReport) -> tuple[Finding, ...]:
+    """What our own audit says of the chosen command; nothing where the model was given as a file only."""
+    from serveright.api import auditing
+    from serveright.errors import UserError
+
+    if report.chosen is None:
+        return ()
+    engine = report.chosen.engine
+    try:
+        asked = auditing.ask(f"{engine.name}@{engine.version}", f"{report.gpu.count}x{report.gpu.key}", report.model.id)
+        return auditing.audit_text(report.chosen.command.encode(), "plan", asked).findings
+    except UserError:
+        return ()
 
 
 def _candidate(engines: Mapping[str, Engine], candidate: Candidate) -> PlanCandidate:
@@ -194,6 +301,7 @@ def launch_of(engine: Engine, model: Model, traffic: Traffic, candidate: Candida
             traffic=traffic,
             words=checking.words(engine, model),
             model=candidate.checkpoint,
+            reasons=candidate.settings_why,
             engine_flags=engine.flags(msgspec.structs.replace(candidate.settings, context_tokens=None, language_only=False)),
         )
     )

@@ -83,6 +83,8 @@ class Candidate(Struct, frozen=True, kw_only=True):
     estimate: Estimate | None
     cost_per_million_tokens: float | None = None
     lost_because: Reason | None = None
+    settings_why: dict[str, Msg] = {}
+    """Reasons of settings the search decided (or left to the engine), by field of `Settings`."""
 
 
 class Launch(Struct, frozen=True, kw_only=True):
@@ -97,7 +99,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     first_launch: tuple[FlagChoice, ...]
 
 
-class Flip(Struct, frozen=True, kw_only=True):
+class Flip(Struct, frozen=True, kw_only=True, rename={"origin": "from"}):
     """From `at_concurrency` running requests on, `to` is the better layout."""
 
     at_concurrency: int

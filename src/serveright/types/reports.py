@@ -4,6 +4,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from serveright.types.answers import Answer, ExpertBalance, MeasuredPoint, Simulated
 from serveright.types.curves import Curves
 from serveright.types.derivation import Derivation
 from serveright.types.design import Check, Estimate, FlagChoice, Flip, LeftToEngine, Reason
@@ -273,6 +274,13 @@ class PlanReport(Struct, frozen=True, kw_only=True):
     """The best design of the other engine, where both were asked for."""
     steps: dict[str, Any]
     findings: tuple[Finding, ...]
+    """What our own audit says of the chosen command."""
+    objective: str = "cost"
+    answers: tuple[Answer, ...] = ()
+    simulated: Simulated | None = None
+    anchors: tuple[MeasuredPoint, ...] = ()
+    """The user's measurements the estimates were corrected by."""
+    experts: ExpertBalance | None = None
     ways_out: tuple[Msg, ...] = ()
     curves: Curves | None = None
     """For pictures, where they were asked for."""

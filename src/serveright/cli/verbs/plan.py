@@ -22,14 +22,36 @@ OBJECTIVES = ("cost", "latency", "context", "users")
     default="cost",
     help=say(msg("What to rank by: tokens per GPU, speed of one answer, longest context, most users.")),
 )
+@click.option("--simulate", is_flag=True, help=say(msg("Percentiles too: simulate the chosen design request by request.")))
+@click.option(
+    "--calibrate", metavar="FILE", help=say(msg("Correct the estimates by your own measurements: a benchmark's result, or a TOML with [[point]] tables."))
+)
+@click.option("--measured-with", metavar="LAYOUT", help=say(msg("Layout those measurements were made on, such as TP8+EP8.")))
+@click.option("--expert-load", metavar="FILE", help=say(msg("Measured expert loads: imbalance, redundant experts, and what uneven experts cost.")))
+@click.option(
+    "--checkpoints", type=click.Choice(("this", "any")), default="this", help=say(msg("Price also the same model in other number formats the GPU has."))
+)
 @output()
 def command(
-    model: str, revision: str | None, gpu: str, gpus: int | None, nodes: int | None, engine: str, traffic: Traffic, objective: Objective, out: Output
-) -> None:
+    model: str, revision: str | None, gpu: str, gpus: int | None, nodes: int | None, engine: str, traffic: Traffic, objective: Objective, simulate: bool,
+    calibrate: str | None, measured_with: str | None, expert_load: str | None, checkpoints: str, out: Output,
+) -> None:  # fmt: skip
     """Show the design; exit 1 when no layout is feasible."""
     from serveright import api
+    from serveright.api.planning import Wishes
     from serveright.outputs.views.plan import document
+    from serveright.readers.expert_load import read_expert_load
+    from serveright.readers.measured import read_measured
 
-    report = api.plan(model, gpu, traffic, gpus=gpus, nodes=nodes, engine=engine, objective=objective, revision=revision, curves=out.draws)
+    wishes = Wishes(
+        objective=objective,
+        curves=out.draws,
+        simulate=simulate,
+        calibrate=read_measured(calibrate) if calibrate else (),
+        measured_with=measured_with,
+        expert_load=read_expert_load(expert_load) if expert_load else None,
+        other_checkpoints=checkpoints == "any",
+    )
+    report = api.plan(model, gpu, traffic, gpus=gpus, nodes=nodes, engine=engine, revision=revision, wishes=wishes)
     out.show(report, document, quiet=report.chosen.command if report.chosen else "")
     out.finish(failed=report.chosen is None)

@@ -6,11 +6,19 @@ from serveright import units
 from serveright.outputs.views import check as check_view
 from serveright.outputs.views.inspect import FAMILIES
 from serveright.outputs.views.size import parallel_words
+from serveright.types.answers import ExpertBalance, Simulated
 from serveright.types.design import Estimate
 from serveright.types.document import Block, Bullets, Cell, Code, Derivations, Document, Heading, Pairs, Paragraph, Table
 from serveright.types.reports import Chosen, InspectReport, PlanCandidate, PlanReport, SizeResult
 from serveright.types.text import Msg, msg
+from serveright.types.traffic import Traffic
 
+OBJECTIVES = {
+    "cost": msg("tokens per GPU"),
+    "latency": msg("speed of one answer"),
+    "context": msg("longest context"),
+    "users": msg("most users"),
+}
 SHOWN = 10
 
 
@@ -46,6 +54,9 @@ def _blocks(report: PlanReport) -> Iterator[Block]:
     for chosen in (report.chosen, *report.alternatives):
         if chosen is not None:
             yield from _launch(chosen, first=chosen is report.chosen)
+    if report.findings:
+        yield Paragraph(msg("our own audit of this command:"), "dim")
+        yield Bullets(tuple(msg("{code} ({severity}): {text}", code=f.code, severity=f.severity, text=f.message) for f in report.findings))
 
 
 def _shape(shape: InspectReport) -> Iterator[Block]:
@@ -89,10 +100,11 @@ def _split(memory: SizeResult) -> Msg:
 
 def _design(report: PlanReport) -> Iterator[Block]:
     yield Heading(msg("5 Design"))
+    yield Paragraph(_asked(report.steps["design"]["traffic"], report.objective), "dim")
     columns = (msg("layout"), msg("engine"), msg("TTFT"), msg("TPOT"), msg("tokens/s"), msg("users"), msg("why not"))
     fitting = [c for c in report.candidates if c.fits]
     if fitting:
-        yield Table(columns, tuple(_row(c) for c in fitting[:SHOWN]), right=(2, 3, 4, 5), wide=(6,))
+        yield Table(columns, tuple(_row(c, report) for c in fitting[:SHOWN]), right=(2, 3, 4, 5), wide=(6,))
     else:
         yield Paragraph(msg("no layout is left to compare"), "warn")
     if len(fitting) > SHOWN:
@@ -109,6 +121,91 @@ def _design(report: PlanReport) -> Iterator[Block]:
         yield Table((msg("not possible"), msg("because")), tuple(fallen[:SHOWN]), wide=(1,))
     if report.flips:
         yield Bullets(tuple(msg("from {n:n} requests at once: {to} instead of {origin}", n=f.at_concurrency, to=f.to, origin=f.origin) for f in report.flips))
+    yield from _beside(report)
+
+
+def _asked(traffic: Traffic, objective: str) -> Msg:
+    """The question in one line: load, lengths, targets, what ranks."""
+    load = msg("{n:n} at once", n=traffic.concurrency) if traffic.concurrency else msg("{n:g} a second", n=traffic.rate_per_s or 0.0)
+    return msg(
+        "asked: {load}, {input:n} tokens in, {output:n} out{targets}; ranked by {objective}",
+        load=load,
+        input=traffic.input_tokens[0],
+        output=traffic.output_tokens[0],
+        targets=_targets(traffic),
+        objective=OBJECTIVES[objective],
+    )
+
+
+def _targets(traffic: Traffic) -> Msg | str:
+    ttft, tpot = traffic.ttft_target_s, traffic.tpot_target_s
+    if ttft and tpot:
+        return msg(", TTFT within {ttft:s} and TPOT within {tpot:s}", ttft=ttft, tpot=tpot)
+    if ttft:
+        return msg(", TTFT within {ttft:s}", ttft=ttft)
+    return msg(", TPOT within {tpot:s}", tpot=tpot) if tpot else ""
+
+
+def _beside(report: PlanReport) -> Iterator[Block]:
+    """What was simulated, what the user measured, how even the experts are, and the single answers."""
+    if report.simulated is not None:
+        yield from _simulated(report.simulated)
+    if report.anchors:
+        columns = (msg("measured on"), msg("at once"), msg("what"), msg("measured"), msg("predicted"))
+        rows = [
+            (f"{p.layout}, {p.engine}", f"{p.concurrency:,.0f}", key, _figure(key, p.measured[key]), _figure(key, p.predicted[key]))
+            for p in report.anchors
+            for key in p.measured
+        ]
+        yield Table(columns, tuple(rows), right=(1, 3, 4))
+        yield Bullets(
+            tuple(dict.fromkeys(p.note for p in report.anchors if p.note is not None)) or (msg("estimates of this engine are corrected by these measurements"),)
+        )
+    if report.experts is not None:
+        yield from _experts(report.experts)
+    if report.answers:
+        yield Bullets(tuple(answer.text for answer in report.answers))
+
+
+def _figure(key: str, value: float) -> str:
+    return units.seconds(value) if key.endswith("_s") and not key.endswith("per_s") else f"{value:,.0f}"
+
+
+def _simulated(run: Simulated) -> Iterator[Block]:
+    names = tuple(run.ttft_s)
+    rows = (
+        ("TTFT", *(units.seconds(run.ttft_s[name]) for name in names)),
+        ("TPOT", *(units.seconds(run.tpot_s[name]) if name in run.tpot_s else "" for name in names)),
+    )
+    yield Table((msg("simulated, one deployment"), *names), rows, right=tuple(range(1, len(names) + 1)))
+    yield Paragraph(
+        msg(
+            "{n:n} requests, {rate:.2f} a second ({good:.2f} within the targets), {preempted:n} preempted",
+            n=run.requests,
+            rate=run.requests_per_s,
+            good=run.goodput_per_s,
+            preempted=run.preemptions,
+        ),
+        "dim",
+    )
+
+
+def _experts(balance: ExpertBalance) -> Iterator[Block]:
+    yield Paragraph(
+        msg(
+            "expert load on {gpus} GPUs: hottest expert {expert:.2f} times the mean, hottest GPU {gpu:.2f} times (MoE layer {layer}: {worst:.2f})",
+            gpus=balance.gpus,
+            expert=balance.hottest_expert,
+            gpu=balance.hottest_gpu,
+            layer=balance.worst_layer,
+            worst=balance.worst_layer_gpu,
+        )
+    )
+    columns = (msg("redundant experts"), msg("hottest GPU"), msg("prefill"), msg("memory a GPU"))
+    rows = tuple((str(c.redundant_experts), f"{c.hottest_gpu:.2f}", f"{c.prefill_gain:+.1%}", msg("{n:gib}", n=c.extra_bytes_per_gpu)) for c in balance.choices)
+    yield Table(columns, rows, right=(0, 1, 2, 3))
+    flags = " ".join(f.flag if f.value is None else f"{f.flag} {f.value}" for f in balance.flags)
+    yield Bullets((balance.advice, flags) if flags else (balance.advice,))
 
 
 def _name(candidate: PlanCandidate) -> str:
@@ -116,12 +213,18 @@ def _name(candidate: PlanCandidate) -> str:
     return parallel_words(candidate.parallel) + drafted
 
 
-def _row(candidate: PlanCandidate) -> tuple[Cell, ...]:
+def _titled(candidate: PlanCandidate, report: PlanReport) -> str:
+    """With the checkpoint where several were priced."""
+    several = len({c.checkpoint for c in report.candidates}) > 1
+    return f"{_name(candidate)} ({candidate.checkpoint})" if several else _name(candidate)
+
+
+def _row(candidate: PlanCandidate, report: PlanReport) -> tuple[Cell, ...]:
     estimate = candidate.estimate
     if estimate is None:
-        return (_name(candidate), candidate.engine.name, "", "", "", "", "")
+        return (_titled(candidate, report), candidate.engine.name, "", "", "", "", "")
     return (
-        _name(candidate),
+        _titled(candidate, report),
         candidate.engine.name,
         units.seconds(estimate.ttft_median_s),
         units.seconds(estimate.tpot_s),
