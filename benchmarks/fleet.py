@@ -21,8 +21,11 @@ def main(count: int = 20_000, jobs: int = 2) -> None:
         start = time.perf_counter()
         again = fleets.run([str(root)], rows, jobs=jobs)
         second = time.perf_counter() - start
+        cpu = sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
         mine, workers = (resource.getrusage(who).ru_maxrss / 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-        print(f"{run.audited} manifests, {report.deployments} deployments, {jobs} processes: {first:.1f} s, {first / count * 1e3:.2f} ms each")
+        print(
+            f"{run.audited} manifests, {report.deployments} deployments, {jobs} processes: {first:.1f} s, {cpu:.0f} s of CPU in all, {cpu / count * 1e3:.2f} ms each"
+        )
         print(f"again, {again.reused} reused: {second:.1f} s; peak memory {mine:.0f} MiB here, {workers:.0f} MiB in the largest worker")
 
 
