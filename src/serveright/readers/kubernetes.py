@@ -307,7 +307,7 @@ def _copies(chain: tuple[Node, ...]) -> int:
 
 def _group_size(chain: tuple[Node, ...]) -> int:
     for node in reversed(chain):
-        size = text(get(node, "leaderWorkerTemplate", "size")) or text(get(node, "multinode", "nodeCount"))
+        size = text(get(node, "leaderWorkerTemplate", "size")) or text(get(node, "multinode", "nodeCount")) or text(get(node, "parallelism", "workers"))
         if size and size.isdigit():
             return max(1, int(size))
     return 1

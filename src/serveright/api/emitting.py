@@ -1,0 +1,82 @@
+"""From the chosen design to files: the deployment with its waiting times, limits, metrics and cache tier, and any format made of it."""
+
+from serveright.analysis.alignment import alignment
+from serveright.analysis.autoscaling import bounds
+from serveright.analysis.deployment import Wanted, deploy
+from serveright.analysis.disaggregation import Pools
+from serveright.analysis.roles import Transfer, disaggregate
+from serveright.api.engines import Engine
+from serveright.api.loading import Model
+from serveright.api.planning import launch_of
+from serveright.catalog.metrics import load_metrics
+from serveright.errors import UsageError
+from serveright.outputs import emit as emitting
+from serveright.types.deployment import Deployment, Emitted
+from serveright.types.design import Candidate
+from serveright.types.hardware import Fleet
+from serveright.types.text import msg
+from serveright.types.traffic import Traffic
+
+
+def formats() -> tuple[str, ...]:
+    """What `--emit` accepts."""
+    return emitting.formats()
+
+
+def deployment(
+    engine: Engine, model: Model, fleet: Fleet, traffic: Traffic, candidate: Candidate, *, tier_bytes: int = 0, highest_copies: int | None = None
+) -> Deployment:
+    """The chosen candidate made ready for machines. `tier_bytes` of host memory ask for an LMCache tier; `highest_copies` for room to scale."""
+    return deploy(wanted(engine, model, fleet, traffic, candidate, tier_bytes=tier_bytes, highest_copies=highest_copies))
+
+
+def apart(
+    engine: Engine,
+    model: Model,
+    fleet: Fleet,
+    traffic: Traffic,
+    candidate: Candidate,
+    pools: Pools,
+    transfer: Transfer = "nixl",
+    decode_rank_tokens: float = 64,
+) -> Deployment:
+    """The same with prefill and decode on GPUs of their own, as `analysis.disaggregation.best_pools` split them. Raises UsageError where the version cannot."""
+    made = disaggregate(
+        wanted(engine, model, fleet, traffic, candidate),
+        pools.prefill,
+        pools.decode,
+        pools.prefill.replicas,
+        pools.decode.replicas,
+        transfer,
+        decode_rank_tokens,
+    )
+    if isinstance(made, Deployment):
+        return made
+    raise UsageError(made, msg("Leave prefill and decode together, or take another version."))
+
+
+def wanted(
+    engine: Engine, model: Model, fleet: Fleet, traffic: Traffic, candidate: Candidate, *, tier_bytes: int = 0, highest_copies: int | None = None
+) -> Wanted:
+    """What `deploy` is handed. Raises UsageError where the candidate was never sized."""
+    sized = candidate.sized
+    if sized is None:
+        raise UsageError(msg("nothing fits, so nothing can be deployed"), msg("The report's ways out say what would."))
+    copies = candidate.parallel.replicas
+    return Wanted(
+        launch=launch_of(engine, model, traffic, candidate),
+        table=engine.table,
+        parallel=candidate.parallel,
+        fleet=fleet,
+        checkpoint_bytes=sized.memory.weights_bytes * candidate.parallel.gpus,
+        tier_bytes=tier_bytes,
+        chunk_tokens=alignment(model.shape, sized).lmcache_chunk_tokens if tier_bytes else None,
+        bounds=bounds(sized, candidate.estimate, traffic, copies),
+        metrics=load_metrics(engine.name, engine.version),
+        highest_copies=highest_copies,
+    )
+
+
+def emit(format: str, made: Deployment, lang: str = "en") -> tuple[Emitted, ...]:
+    """The files of one format, the main one first. Raises UserError."""
+    return emitting.emit(format, made, lang)
