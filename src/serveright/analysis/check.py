@@ -100,8 +100,9 @@ def _registry(question: Question) -> list[tuple[VerdictName, Reason]]:
 
 
 def _refusals(question: Question) -> list[tuple[VerdictName, Reason]]:
-    """Refusals that no number of GPUs mends; capacity is another question."""
-    return [("blocked", Reason(code=r.code, text=r.why, source=r.source)) for r in question.sized.resolved.refusals if r.code not in CAPACITY_CODES]
+    """Refusals that no number of GPUs mends; capacity is another question. One without the engine's words is our not knowing."""
+    refused = [r for r in question.sized.resolved.refusals if r.code not in CAPACITY_CODES]
+    return [("blocked" if r.text else "unknown", Reason(code=r.code, text=r.why, source=r.source)) for r in refused]
 
 
 def _gates(question: Question) -> list[tuple[VerdictName, Reason]]:

@@ -26,6 +26,8 @@ class BackendRule(Struct, frozen=True, kw_only=True):
     kind: str
     """dense | latent | sparse_latent."""
     kv_dtypes: tuple[str, ...]
+    vendors: tuple[str, ...] = ("nvidia",)
+    """Platforms whose build registers it."""
     dtypes: tuple[str, ...] = ("float16", "bfloat16")
     majors: tuple[int, ...] = ()
     min_sm: int = 0
@@ -53,6 +55,7 @@ class Priority(Struct, frozen=True, kw_only=True):
     """The order in which backends are tried on one class of devices."""
 
     kind: str
+    vendor: str = "nvidia"
     majors: tuple[int, ...] = ()
     """Empty: every other device."""
     order: tuple[str, ...]

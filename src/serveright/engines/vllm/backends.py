@@ -48,7 +48,7 @@ def choose(ask: Ask, device: Device, behaviour: VllmBehaviour) -> Choice:
 def _order(ask: Ask, device: Device, behaviour: VllmBehaviour) -> tuple[str, ...]:
     kind = "dense" if ask.kind == "dense" else "latent"
     for entry in behaviour.priorities:
-        if entry.kind == kind and _applies(entry, ask, device):
+        if entry.kind == kind and entry.vendor == device.vendor and _applies(entry, ask, device):
             return entry.order
     return ()
 
@@ -86,7 +86,7 @@ def refusals(rule: BackendRule, ask: Ask, device: Device) -> tuple[str, ...]:
 
 
 def _capable(rule: BackendRule, device: Device) -> bool:
-    return (not rule.majors or device.major in rule.majors) and rule.min_sm <= device.sm <= rule.max_sm
+    return device.vendor in rule.vendors and (not rule.majors or device.major in rule.majors) and rule.min_sm <= device.sm <= rule.max_sm
 
 
 class Blocks(Struct, frozen=True):

@@ -13,13 +13,16 @@ from serveright.types.vllm import BackendRule
 
 _COMPOSITES = {"TRITON_FLASH_ATTN": "FLASH_ATTN", "TRITON_FLASHINFER": "FLASHINFER"}
 _FLASH = ("FLASH_ATTN", "FLASH_ATTN_DIFFKV", "TRITON_FLASH_ATTN")
+PLATFORMS = ("nvidia", "amd")
+"""Vendors whose attention kernels vLLM's own packages hold."""
 
 
 class Device(Struct, frozen=True, kw_only=True):
-    """A CUDA device as the engine asks for it."""
+    """A device as the engine asks for it; `sm` is 0 off CUDA."""
 
     sm: int
     name: str
+    vendor: str = "nvidia"
 
     @property
     def major(self) -> int:

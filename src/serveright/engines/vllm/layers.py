@@ -126,6 +126,8 @@ def _index_reader(site: Site, indexer: Indexer) -> Reader:
 
 
 def _index_blocks(site: Site, indexer: Indexer) -> Blocks:
+    if site.device.vendor == "amd":
+        return Blocks((1,), 16)
     if indexer.compress_ratio <= 1:
         return Blocks((64,))
     pages = (64,) if site.device.major == 12 else (32, 64)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from serveright.engines.vllm import deepseek_v4, refusals
 from serveright.engines.vllm.blocks import BlockChoice, choose_block
-from serveright.engines.vllm.combinations import Device
+from serveright.engines.vllm.combinations import PLATFORMS, Device
 from serveright.engines.vllm.grouping import CannotGroup, group_layers, pool_block_bytes
 from serveright.engines.vllm.layers import Reader, readers, select, sparse_word, specs
 from serveright.engines.vllm.parallel import split_stages
@@ -66,7 +66,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 def plan(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: VllmBehaviour, settings: Settings) -> Plan:
     """The engine's decisions, with a `Refusal` for everything it would not start over. Raises nothing for user mistakes that the engine itself reports."""
-    device = Device(sm=gpu.sm or 0, name=gpu.name)
+    device = Device(sm=gpu.sm or 0, name=gpu.name, vendor=gpu.vendor.lower())
     shape = as_read(shape, behaviour, remote=shape.remote_code and settings.extra.get("trust-remote-code") == "true")
     draft = draft_layers(shape, behaviour, settings)
     times = schedule(shape, gpu, behaviour, settings)
@@ -74,7 +74,7 @@ def plan(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: VllmBeh
     site = _site(shape, checkpoint, device, behaviour, settings, len(draft))
     owned = tuple(owners(shape, draft))
     site, more = _settle(site, owned, gpu)
-    found += more
+    found += more if device.vendor in PLATFORMS else ()
     states = _states(site, owned, settings)
     prefix = prefix_caching(shape, behaviour, settings)
     aligned = bool(states) and prefix

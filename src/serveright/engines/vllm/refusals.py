@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from serveright.engines.vllm import deepseek_v4
 from serveright.engines.vllm.backends import Rejected
-from serveright.engines.vllm.combinations import Ask, Device, flash_takes_fp8
+from serveright.engines.vllm.combinations import PLATFORMS, Ask, Device, flash_takes_fp8
 from serveright.engines.vllm.site import Site, attentions, latents, mixers
 from serveright.engines.vllm.words import MODEL_DTYPES, MTP_METHODS, engine_word, model_dtype, quantised
 from serveright.types.engine import Refusal, Settings
@@ -24,7 +24,10 @@ def before(shape: ModelShape, device: Device, behaviour: VllmBehaviour, settings
     yield from _context_parallel(shape, settings)
     yield from _cache_dtype(shape, device, behaviour, settings)
     yield from _speculation(shape, settings)
-    if shape.architecture in behaviour.own_cache:
+    if device.vendor not in PLATFORMS:
+        why = msg("vLLM's own packages hold no attention kernels for {gpu}: a plugin decides there, which is not rebuilt here", gpu=device.name)
+        yield Refusal(code="layout_unknown", text="", why=why)
+    if shape.architecture in behaviour.own_cache or (device.vendor == "amd" and behaviour.model_backends.get(shape.architecture, "mixed_heads") != "mixed_heads"):
         why = msg("vLLM lays out {architecture} with code of its own that is not rebuilt here: its cache is unknown", architecture=shape.architecture)
         yield Refusal(code="layout_unknown", text="", why=why)
     unknown = sorted({m.name for m in mixers(shape) if isinstance(m, UnknownMixer)})

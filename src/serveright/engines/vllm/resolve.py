@@ -20,12 +20,13 @@ def resolved(plan: Plan, shape: ModelShape, settings: Settings) -> Resolved:
     site, times = plan.site, plan.schedule
     decode = next((r.name for r in plan.readers if not r.state and r.name not in _INDEXERS and r.name not in _SIDE), "none")
     states = next((r.name for r in plan.readers if r.state), None)
+    known = not any(r.code == "layout_unknown" for r in plan.refusals)
     return Resolved(
         engine="vllm",
         version=site.behaviour.version,
-        attention_prefill=prefill_backend(shape, plan, decode),
-        attention_decode=decode,
-        indexer=next((r.name for r in plan.readers if r.name in _INDEXERS), None),
+        attention_prefill=prefill_backend(shape, plan, decode) if known else "unknown",
+        attention_decode=decode if known else "unknown",
+        indexer=next((r.name for r in plan.readers if r.name in _INDEXERS), None) if known else None,
         kv_dtype=plain_word(site.cache_dtype, site.model_dtype),
         kv_itemsize=0.5625 if site.cache_dtype.startswith("nvfp4") else itemsize(site.cache_dtype, site.model_dtype),
         block_tokens=plan.block,
@@ -55,6 +56,8 @@ def prefill_backend(shape: ModelShape, plan: Plan, decode: str) -> str:
     if not latent or latent[0].indexer or plan.site.behaviour.model_backends.get(plan.site.architecture) == "deepseek_v4":
         return decode
     m = latent[0]
+    if plan.site.device.vendor == "amd":
+        return "AITER_FLASH_ATTN"
     if plan.site.device.major == 10 and (m.nope_dim, m.rope_dim, m.v_head_dim) == (192, 64, 256):
         return "TRTLLM_RAGGED"
     return "FLASH_ATTN"
