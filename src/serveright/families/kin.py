@@ -65,6 +65,7 @@ _STYLES: dict[str, Style] = {
         tied=True,
     ),
     "DeepseekForCausalLM": _plain(f"{_V} DeepseekForCausalLM"),
+    "Spark2_5ForCausalLM": replace(_plain(""), defaults=Defaults(source=f"{_S} spark2_5", window=512), fused_qkv="q_k_v_proj", out="out_proj"),
     "GraniteMoeForCausalLM": replace(_plain(f"{_T} GraniteMoeConfig"), names=_GRANITE, width_keys=("intermediate_size",)),
     "GraniteMoeSharedForCausalLM": replace(_plain(f"{_T} GraniteMoeSharedConfig"), names=_GRANITE, width_keys=("intermediate_size",)),
     "GraniteSWAForCausalLM": replace(_plain(f"{_T} GraniteSWAConfig"), sinks=frozenset({"full", "sliding"}), tied=True),
@@ -112,6 +113,19 @@ def _granite(text: Fields, style: Style) -> Style:
     return style
 
 
+def _deepseek(text: Fields, style: Style) -> Style:
+    """Configs of the later class name the widths of latent attention as 0 where there is none."""
+    for key in ("v_head_dim", "qk_nope_head_dim", "qk_rope_head_dim", "q_lora_rank", "kv_lora_rank"):
+        if not text.raw.get(key):
+            text.without(key)
+    text.ignore("use_mla", "lm_head", "rm_head")
+    return style
+
+
+def _spark(text: Fields, style: Style) -> Style:
+    return replace(style, gate="head" if text.flag("headwise_attn_output_gate", default=True) else "none")
+
+
 def _minicpm(text: Fields, style: Style) -> Style:
     """Experts only where `num_experts` is above 0; the small models share table and head."""
     return replace(style, names=FfnNames(matrices=("w1", "w3", "w2"), dense_block="mlp")) if text.opt_int("num_experts") else style
@@ -122,6 +136,8 @@ _CHANGES: dict[str, Callable[[Fields, Style], Style]] = {
     "GraniteMoeSharedForCausalLM": _granite,
     "GraniteMoeSWAForCausalLM": _granite,
     "MiniCPMForCausalLM": _minicpm,
+    "DeepseekForCausalLM": _deepseek,
+    "Spark2_5ForCausalLM": _spark,
 }
 
 

@@ -29,7 +29,12 @@ _BARE = {
     "InternLM2Model": "InternLM2ForCausalLM",
 }
 """Without a head."""
-_BOTH_WAYS = {"LlamaBidirectionalModel": "LlamaForCausalLM", "DeepseekV3BidirectionalModel": "DeepseekV3ForCausalLM"}
+_BOTH_WAYS = {
+    "LlamaBidirectionalModel": "LlamaForCausalLM",
+    "DeepseekV3BidirectionalModel": "DeepseekV3ForCausalLM",
+    "EmbeddingGemmaModel": "Gemma3ForCausalLM",
+    "Lfm2BidirectionalModel": "Lfm2ForCausalLM",
+}
 """Without a head, every token seeing every other."""
 _SCORES = {
     "LlamaForSequenceClassification": "LlamaForCausalLM",

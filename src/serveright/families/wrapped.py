@@ -110,6 +110,19 @@ _DECODERS = {
     "MiDashengLMModel": "Qwen2ForCausalLM",
     "MoonshotKimiaForCausalLM": "Qwen2ForCausalLM",
     "MultiModalityCausalLM": "LlamaForCausalLM",
+    "MiniCPMV": "",
+    "MiniCPMO": "",
+    "DeepseekOCRForCausalLM": "DeepseekForCausalLM",
+    "DeepseekOCR2ForCausalLM": "DeepseekForCausalLM",
+    "UnlimitedOCRForCausalLM": "DeepseekForCausalLM",
+    "FunAudioChatForConditionalGeneration": "Qwen3ForCausalLM",
+    "GLM4VForCausalLM": "ChatGLMModel",
+    "HunYuanVLForConditionalGeneration": "HunYuanDenseV1ForCausalLM",
+    "IsaacForConditionalGeneration": "Qwen3ForCausalLM",
+    "InternS1ProForConditionalGeneration": "Qwen3MoeForCausalLM",
+    "OpenPanguVLForConditionalGeneration": "PanguEmbeddedForCausalLM",
+    "PixtralForConditionalGeneration": "MistralForCausalLM",
+    "VibeVoiceAsrForConditionalGeneration": "Qwen2ForCausalLM",
     "NVILAForConditionalGeneration": "Qwen2ForCausalLM",
     "NVILALiteForConditionalGeneration": "Qwen2ForCausalLM",
     "NVLM_D": "Qwen2ForCausalLM",
@@ -141,6 +154,16 @@ _DECODERS = {
     "YiVLForCausalLM": "LlamaForCausalLM",
 }
 """Wrapper -> its decoder where the nested config names none; '' where it always does."""
+_BY_VERSION = {
+    "2.0": "MiniCPMForCausalLM",
+    "2": "MiniCPMForCausalLM",
+    "2.5": "LlamaForCausalLM",
+    "2.6": "Qwen2ForCausalLM",
+    "4": "LlamaForCausalLM",
+    "4.0": "LlamaForCausalLM",
+    "4.5": "Qwen3ForCausalLM",
+}
+"""MiniCPM-V and -o: the config's `version` decides (vLLM 0.33.0 minicpmv, _SUPPORT_VERSION)."""
 ARCHITECTURES = frozenset(_DECODERS)
 
 
@@ -148,7 +171,7 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     """See the package."""
     name = files.config["architectures"][0]
     text = text_of(fields)
-    base = decoder_of(text, fields) or _DECODERS[name]
+    base = decoder_of(text, fields) or _DECODERS[name] or _versioned(fields)
     reader = reader_of(base) if base else None
     if reader is None:
         text.unknown("model_type", msg("the decoder inside this model is not known here; it is read like Llama's"))
@@ -180,10 +203,22 @@ def decoder_of(text: Fields, fields: Fields) -> str | None:
     listed: object = text.raw.get("architectures")
     names = cast("list[object]", listed) if isinstance(listed, list) else []
     first = names[0] if names else None
-    if isinstance(first, str) and first not in ARCHITECTURES and reader_of(first) is not None:
-        return first
     word: object = text.raw.get("model_type")
-    return BY_MODEL_TYPE.get(word) if isinstance(word, str) else None
+    found = first if isinstance(first, str) and first not in ARCHITECTURES and reader_of(first) is not None else None
+    found = found or (BY_MODEL_TYPE.get(word) if isinstance(word, str) else None)
+    if found == "DeepseekV2ForCausalLM" and (text.raw.get("use_mla") is False or text.raw.get("kv_lora_rank") is None):
+        text.note("use_mla", msg("no latent attention: rows of K and V heads"), False)
+        return "DeepseekForCausalLM"
+    return found
+
+
+def _versioned(fields: Fields) -> str | None:
+    """The decoder that `version` stands for; MiniCPM-o without one is built on Qwen2."""
+    version = fields.raw.get("version")
+    if isinstance(version, bool) or not isinstance(version, int | float | str):
+        return "Qwen2ForCausalLM" if fields.raw.get("model_type") == "minicpmo" else None
+    fields.note("version", msg("this version is built on {name}", name=_BY_VERSION.get(str(version), "?")), version)
+    return _BY_VERSION.get(str(version))
 
 
 def _inherit(text: Fields, fields: Fields) -> None:
