@@ -3,6 +3,7 @@ import io
 import json
 import pickle
 import struct
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serveright.errors import InputError, UnknownName, UserError
-from serveright.readers.json_object import LIMIT_BYTES, parse_object
+from serveright.readers.json_object import LIMIT_BYTES, parse_object, too_large
 from serveright.readers.model import read_model_files
 from serveright.types.source import ModelFiles
 
@@ -205,3 +206,27 @@ def test_any_bytes_give_an_object_or_one_user_error(data: bytes) -> None:
 )
 def test_every_object_reads_as_written(value: object) -> None:
     assert parse_object(json.dumps({"a": value}).encode(), "config.json") == {"a": value}
+
+
+def test_a_key_that_stands_twice_among_many_is_found_at_once() -> None:
+    many = ",".join(f'"k{n}":{n}' for n in range(200_000))
+    started = time.process_time()
+    with pytest.raises(InputError) as caught:
+        parse_object(f'{{{many},"k199999":1}}'.encode(), "many.json")
+    assert "twice" in str(caught.value.message.values["why"])
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no endless device here")
+def test_an_endless_file_is_refused_at_the_limit() -> None:
+    assert refusal("/dev/zero").message.template == too_large("", 1).message.template
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+def test_an_empty_name_is_told_as_such(text: str) -> None:
+    assert "empty" in refusal(text).message.template
+
+
+@pytest.mark.parametrize("text", ["/" + "b" * 5_000, "~nobody-of-that-name/config.json"])
+def test_a_name_no_path_can_have_is_no_path(text: str) -> None:
+    assert "no such file" in refusal(text).message.template

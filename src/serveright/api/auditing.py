@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,7 +20,7 @@ from serveright.catalog.engines import load_table, table_index
 from serveright.catalog.gpus import parse_gpu_spec
 from serveright.errors import InputError, UsageError, UserError
 from serveright.outputs import shell
-from serveright.readers.launch import Override, Reader, Reading
+from serveright.readers.launch import MAX_BYTES, Override, Reader, Reading
 from serveright.readers.lore import load_lore, load_parser_facts
 from serveright.readers.suppressions import Suppression, read_suppressions
 from serveright.rules import explain as explaining
@@ -67,37 +68,61 @@ def ask(engine: str | None = None, gpu: str | None = None, model: str | None = N
 def audit(paths: Iterable[str], asked: Ask | None = None, *, fix: bool = False, unsafe_fixes: bool = False) -> AuditReport:
     """Findings over every engine start in files, folders or stdin (`-`). Raises UserError for a path that cannot be read."""
     asked = asked or Ask()
-    parts = [audit_text(text, file, asked, fix=fix, unsafe_fixes=unsafe_fixes) for file, text in texts(paths)]
-    if not any(part.deployments for part in parts) and not any(part.unread for part in parts):
+    skipped: list[Msg] = []
+    parts = [audit_text(text, file, asked, fix=fix, unsafe_fixes=unsafe_fixes) for file, text in texts(paths, skipped)]
+    if not skipped and not any(part.deployments or part.unread for part in parts):
         raise InputError(
             msg("no vLLM or SGLang start was found"), msg("Give a file with a launch command, a manifest, or - for stdin; --engine vllm reads bare flags.")
         )
     return AuditReport(
         deployments=tuple(d for part in parts for d in part.deployments),
         findings=tuple(f for part in parts for f in part.findings),
-        unread=tuple(u for part in parts for u in part.unread),
+        unread=(*(u for part in parts for u in part.unread), *skipped),
         fixed=tuple(f for part in parts for f in part.fixed),
     )
 
 
-def texts(paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """(name, content) of every readable file; folders are walked in order, without version control and environments."""
+def texts(paths: Iterable[str], skipped: list[Msg] | None = None) -> Iterator[tuple[str, bytes]]:
+    """(name, content) of every readable file; folders are walked in order, without version control and environments.
+
+    What cannot be read inside a folder lands in `skipped`, where one is given. Raises InputError for all else.
+    """
     for name in paths:
         if name == "-":
-            yield "-", sys.stdin.buffer.read()
+            yield "-", _limited(sys.stdin.buffer, "-")
             continue
         path = Path(name)
-        files = sorted(_walk(path)) if path.is_dir() else [path]
-        for file in files:
+        inside = path.is_dir()
+        for file in sorted(_walk(path)) if inside else [path]:
             try:
-                yield str(file), file.read_bytes()
-            except OSError as error:
-                raise InputError(msg("{path} cannot be read: {why}", path=str(file), why=error.strerror or "")) from error
+                raw = _bytes(file)
+            except InputError as error:
+                if skipped is None or not inside:
+                    raise
+                skipped.append(error.message)
+                continue
+            yield str(file), raw
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        with file.open("rb") as stream:
+            return _limited(stream, str(file))
+    except OSError as error:
+        raise InputError(msg("{path} cannot be read: {why}", path=str(file), why=error.strerror or "")) from error
+
+
+def _limited(stream: BinaryIO, name: str) -> bytes:
+    # a device has no end, and its size says 0
+    raw = stream.read(MAX_BYTES + 1)
+    if len(raw) > MAX_BYTES:
+        raise InputError(msg("{path} is too long: files up to {limit:gib} are read", path=name, limit=MAX_BYTES))
+    return raw
 
 
 def _walk(folder: Path) -> Iterator[Path]:
     for path in folder.rglob("*"):
-        if path.is_file() and path.suffix.lower() in READ_ENDINGS and not SKIPPED_FOLDERS.intersection(path.parts):
+        if path.is_file() and path.suffix.lower() in READ_ENDINGS and not SKIPPED_FOLDERS.intersection(path.relative_to(folder).parts):
             yield path
 
 

@@ -43,7 +43,7 @@ class Model(Struct, frozen=True, kw_only=True, dict=True):
 
 def served_name(files: ModelFiles) -> str:
     """What to write into a command: the id, the folder of a config.json, or MODEL where the config came from stdin."""
-    if files.id == "-":
+    if files.origin == "stdin":
         return "MODEL"
     return os.path.dirname(files.id) or "." if files.id.endswith(".json") else files.id
 

@@ -62,8 +62,10 @@ def _curves(engines: tuple[Engine, ...], model: Model, fleet: Fleet, settings: S
 def context_of(model: Model, asked: int | None) -> int:
     """The asked length, else the model's own longest (what an engine serves when nothing is said). Raises UsageError when neither is known."""
     if asked is not None:
+        if asked < 1:
+            raise UsageError(msg("--context {n}: a request has at least one token", n=asked))
         return asked
-    if model.shape.max_context_tokens is None:
+    if not model.shape.max_context_tokens:
         raise UsageError(msg("The config does not say how long a context may be"), msg("Give --context."))
     return model.shape.max_context_tokens
 

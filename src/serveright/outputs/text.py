@@ -11,12 +11,12 @@ from serveright.types.derivation import Derivation
 from serveright.types.document import Block, Bullets, Cell, Chart, Code, Derivations, Document, Heading, Pairs, Paragraph, Style, Table
 
 _ANSI: dict[Style, str] = {"plain": "", "good": "32", "warn": "33", "bad": "31", "dim": "2", "strong": "1"}
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
 def safe(text: str) -> str:
     """Text from outside, with terminal control characters shown instead of obeyed."""
-    return _CONTROL.sub(lambda m: f"\\x{ord(m[0]):02x}", text)
+    return _CONTROL.sub(lambda m: f"\\x{ord(m[0]):02x}" if ord(m[0]) < 256 else f"\\u{ord(m[0]):04x}", text)
 
 
 def width(text: str) -> int:

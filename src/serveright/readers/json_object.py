@@ -60,10 +60,13 @@ class _Refused(Exception):
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise _Refused(msg('the key "{key}" stands twice in one object', key=twice[:80]))
+    if len(found) == len(pairs):
+        return found
+    seen: set[str] = set()
+    for name, _ in pairs:
+        if name in seen:
+            raise _Refused(msg('the key "{key}" stands twice in one object', key=name[:80]))
+        seen.add(name)
     return found
 
 

@@ -42,8 +42,10 @@ def read_model_files(
     """
     if text == "-":
         return _from_stdin(stdin or sys.stdin.buffer)
-    path = Path(text).expanduser()
-    if path.exists():
+    if not text.strip():
+        raise InputError(msg("the name of the model is empty"), msg("Give a folder with a config.json, a config.json, or a Hub id such as org/name."))
+    path = _existing(text)
+    if path is not None:
         return _from_path(path, text)
     if _looks_like_a_path(text):
         raise InputError(
@@ -54,6 +56,15 @@ def read_model_files(
     if _HUB_ID.fullmatch(text):
         return _from_hub(text, revision, progress)
     raise UnknownName(msg("model"), text, [name for model in list_models() for name in (model.id, *model.aliases)])
+
+
+def _existing(text: str) -> Path | None:
+    """The path, where there is one; a text no path can be (too long, of an unknown home) names none."""
+    try:
+        path = Path(text).expanduser()
+        return path if path.exists() else None
+    except (OSError, RuntimeError):
+        return None
 
 
 def _from_hub(text: str, revision: str | None, progress: Progress | None) -> ModelFiles:
@@ -129,9 +140,14 @@ def _bytes(path: Path) -> bytes:
         size = path.stat().st_size
         if size > LIMIT_BYTES:
             raise too_large(str(path), size)
-        return path.read_bytes()
+        with path.open("rb") as stream:
+            # a device or pipe says 0 and has no end
+            data = stream.read(LIMIT_BYTES + 1)
     except OSError as error:
         raise InputError(msg("{file}: cannot be read ({why})", file=str(path), why=error.strerror or str(error))) from error
+    if len(data) > LIMIT_BYTES:
+        raise too_large(str(path), len(data))
+    return data
 
 
 def _index_of_one(path: Path) -> bytes:

@@ -20,7 +20,7 @@ def split_of(args: Args, at: Situation, gpu: Gpu, weights: int, memory: SglangMe
     before = gpu.memory_bytes - int(before_loss.value)
     images = image_bytes(args, at)
     fraction = args.mem_fraction or 0.0
-    pool = int(before - weights - load.value - before * (1 - fraction) - images)
+    pool = max(0, int(before - weights - load.value - before * (1 - fraction) - images))
     spread = int((before_loss.high - before_loss.low) * fraction)
     overhead = int(load.value) + images
     return MemorySplit(
@@ -28,7 +28,7 @@ def split_of(args: Args, at: Situation, gpu: Gpu, weights: int, memory: SglangMe
         budget_bytes=int(before * fraction),
         weights_bytes=weights,
         overhead_bytes=overhead,
-        kv_pool_bytes=max(pool, 0),
+        kv_pool_bytes=pool,
         overhead_range=(int(load.low) + images - spread // 2, int(load.high) + images + spread // 2),
         overhead_parts={"loading": int(load.value), "images": images} if images else {"loading": int(load.value)},
         derivation=(_derive(before, weights, int(load.value), fraction, images, pool),),
@@ -56,7 +56,7 @@ def image_bytes(args: Args, at: Situation) -> int:
 def _derive(before: int, weights: int, load: int, fraction: float, images: int, pool: int) -> Derivation:
     return Derivation(
         "kv_pool_bytes",
-        "floor(before - weights - load - before * (1 - fraction) - images)",
+        "max(0, floor(before - weights - load - before * (1 - fraction) - images))",
         {"before": before, "weights": weights, "load": load, "fraction": fraction, "images": images},
         pool,
         "B",

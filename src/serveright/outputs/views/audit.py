@@ -1,5 +1,6 @@
 """What `audit`, `migrate` and `rule` show."""
 
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from serveright.types.audit_reports import AuditReport, Deployed, Migrated, MigrateReport, RuleReport
@@ -23,7 +24,7 @@ def document(report: AuditReport) -> Document:
 def _title(report: AuditReport) -> Msg:
     counts = {severity: sum(1 for f in report.findings if f.severity == severity) for severity in SEVERITIES}
     return msg(
-        "{commands} commands: {errors} errors, {warnings} warnings, {notes} notes",
+        "Commands: {commands}. Errors: {errors}, warnings: {warnings}, notes: {notes}",
         commands=len(report.deployments),
         errors=counts["error"],
         warnings=counts["warning"],
@@ -32,7 +33,7 @@ def _title(report: AuditReport) -> Msg:
 
 
 def _blocks(report: AuditReport) -> Iterator[Block]:
-    for deployment in report.deployments:
+    for deployment, findings in zip(report.deployments, _by_command(report), strict=True):
         yield Heading(_head(deployment))
         if not deployment.version_known:
             yield Paragraph(
@@ -54,7 +55,7 @@ def _blocks(report: AuditReport) -> Iterator[Block]:
         if deployment.gpu is None:
             yield Paragraph(msg("no GPU is named: rules about the GPU were left out (--gpu 8xh200)"), "dim")
         yield from (Paragraph(text, "warn") for text in deployment.unread)
-        for finding in _of(report, deployment):
+        for finding in findings:
             yield from _finding(finding)
         if deployment.present or deployment.absent:
             rows = tuple((f.flag if f.value is None else f"{f.flag} {f.value}", f.why) for f in deployment.present)
@@ -70,17 +71,20 @@ def _blocks(report: AuditReport) -> Iterator[Block]:
             yield Bullets(fixed.left)
 
 
-def _of(report: AuditReport, deployment: Deployed) -> list[Finding]:
-    """Findings of one command: those from its first line up to the next command of the file."""
-    starts = sorted(d.location.line for d in report.deployments if d.location.file == deployment.location.file)
-    following = [line for line in starts if line > deployment.location.line]
-    end = following[0] if following else 1 << 30
-    first = deployment.location.line == starts[0]
-    return [
-        f
-        for f in report.findings
-        if f.location.file == deployment.location.file and (first or f.location.line >= deployment.location.line) and f.location.line < end
-    ]
+def _by_command(report: AuditReport) -> list[list[Finding]]:
+    """Findings of each command, in the order of the commands: those from its place up to the next command of the file."""
+    starts: dict[str, list[tuple[int, int, int]]] = {}
+    for number, deployment in enumerate(report.deployments):
+        starts.setdefault(deployment.location.file, []).append((deployment.location.line, deployment.location.column, number))
+    for places in starts.values():
+        places.sort()
+    found: list[list[Finding]] = [[] for _ in report.deployments]
+    for finding in report.findings:
+        places = starts.get(finding.location.file, [])
+        if places:
+            before = bisect_right(places, (finding.location.line, finding.location.column, len(found)))
+            found[places[max(0, before - 1)][2]].append(finding)
+    return found
 
 
 def _head(deployment: Deployed) -> Msg:
@@ -89,9 +93,15 @@ def _head(deployment: Deployed) -> Msg:
         place=place(deployment.location),
         engine=deployment.engine,
         version=deployment.version,
-        model=deployment.model or "?",
-        gpu=f"{deployment.gpu_count or '?'} x {deployment.gpu or '?'}",
+        model=deployment.model or msg("a model not named"),
+        gpu=_gpus(deployment),
     )
+
+
+def _gpus(deployment: Deployed) -> Msg | str:
+    if deployment.gpu is None:
+        return msg("GPUs not named") if deployment.gpu_count is None else msg("{count} GPUs not named", count=deployment.gpu_count)
+    return deployment.gpu if deployment.gpu_count is None else f"{deployment.gpu_count} x {deployment.gpu}"
 
 
 def _finding(finding: Finding) -> Iterator[Block]:

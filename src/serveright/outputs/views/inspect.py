@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from serveright.types.document import Block, Bullets, Cell, Code, Document, Heading, Pairs, Table
-from serveright.types.fact import Evidence
+from serveright.types.fact import Evidence, Unknown
 from serveright.types.reports import AttentionEntry, InspectReport
 from serveright.types.text import Msg, msg
 
@@ -63,14 +63,14 @@ def _blocks(report: InspectReport) -> Iterator[Block]:
         yield Bullets(report.hints)
     if report.unknown:
         yield Heading(msg("Not understood"))
-        yield Table((msg("field"), msg("why it matters")), tuple((u.path, u.why) for u in report.unknown), wide=(1,))
+        yield Table((msg("field"), msg("why it matters")), tuple(_unknown(report)), wide=(1,))
 
 
 def _summary(report: InspectReport) -> Iterator[tuple[Cell, Cell]]:
     yield msg("family"), FAMILIES[report.family]
     if report.features:
         yield msg("also"), ", ".join(report.features)
-    yield msg("architecture"), f"{report.model.architecture} ({report.model.model_type})"
+    yield msg("architecture"), " ".join(part for part in (report.model.architecture, f"({report.model.model_type})" if report.model.model_type else "") if part)
     yield msg("feed-forward"), report.ffn_axis
     yield msg("parameters"), msg("{total:n} in all, {active:n} active a token", total=report.parameters.total, active=report.parameters.active)
     stored = msg("{format}, {bytes:gib} on disk and in memory ({how})", format=report.checkpoint.format, bytes=report.checkpoint.bytes, how=_how(report))
@@ -85,6 +85,16 @@ def _summary(report: InspectReport) -> Iterator[tuple[Cell, Cell]]:
     if report.remote_code:
         yield msg("own code"), msg("the config's auto_map points to code in the repository")
     yield msg("read from"), report.model.origin
+
+
+def _unknown(report: InspectReport) -> Iterator[tuple[Cell, Cell]]:
+    """One row a reason: 64 layers of one unknown kind are one thing to know."""
+    by_reason: dict[str, list[Unknown]] = {}
+    for unknown in report.unknown:
+        by_reason.setdefault(f"{unknown.why.template}{unknown.why.values}", []).append(unknown)
+    for same in by_reason.values():
+        paths = [unknown.path for unknown in same]
+        yield ", ".join(paths) if len(paths) < 4 else msg("{first} to {last}, {n} in all", first=paths[0], last=paths[-1], n=len(paths)), same[0].why
 
 
 def _how(report: InspectReport) -> Msg:
