@@ -6,7 +6,9 @@ Tolerates gzip (truncated too), container and timestamp prefixes, colours, sever
 import gzip
 import re
 import zlib
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,6 +24,9 @@ LONGEST = 2000
 """Characters of a line that are kept."""
 KEPT = 20
 """Signs of one key, and error lines, that are kept; more are counted only."""
+SHAPES = 50_000
+"""Shapes of lines that are remembered."""
+_VARYING = b"0123456789abcdef"
 Progress = Callable[[int, int], None]
 """Called with bytes read and bytes in all (0 where unknown)."""
 
@@ -98,6 +103,8 @@ class _Log:
         self.lines = 0
         self.bytes = 0
         self._rest = b""
+        self._shapes: dict[bytes, bool] = {}
+        """Lines without digits and hexadecimal letters -> whether they told anything."""
 
     def add(self, block: bytes) -> None:
         """Takes the next bytes; whole lines are looked at, the rest waits."""
@@ -138,45 +145,64 @@ class _Log:
             return
         if b"\x1b" in text:
             text = _ANSI.sub(b"", text)
+        for name, value in periodic(text):
+            self.series.setdefault(name, SeriesOf()).add(value)
+        lines = text.split(b"\n")
+        shapes = text.translate(None, _VARYING).split(b"\n")
+        fresh = [i for i, shape in enumerate(shapes) if self._shapes.get(shape, True)]
+        if fresh:
+            self._search(lines, shapes, fresh)
+        self.lines += len(lines) - 1
+
+    def _search(self, lines: list[bytes], shapes: list[bytes], fresh: list[int]) -> None:
+        """Looks at lines of a shape that is new, or that told something before; a serving log repeats a few shapes for gigabytes."""
+        text = b"\n".join(lines[i] for i in fresh)
+        starts = [0, *accumulate(len(lines[i]) + 1 for i in fresh)]
+        if len(self._shapes) > SHAPES:
+            self._shapes.clear()
+        for i in fresh:
+            self._shapes.setdefault(shapes[i], False)
+
+        def place(at: int) -> int:
+            found = fresh[bisect_right(starts, at) - 1]
+            self._shapes[shapes[found]] = True
+            return self.lines + found + 1
+
         for needle in needles():
             at = text.find(needle.text)
             while at >= 0:
                 end = _line_end(text, at)
-                self._found(needle, text, at, end)
-                if self.counts.get(needle.line.key, 0) > KEPT and needle.line.key not in _EVERY:
-                    self.counts[needle.line.key] += text.count(needle.text, end)
-                    break
+                self._found(needle, text, at, end, place(at))
                 at = text.find(needle.text, end)
-        for name, value in periodic(text):
-            self.series.setdefault(name, SeriesOf()).add(value)
-        self._errors(text)
-        self.lines += text.count(b"\n")
+        self._errors(text, place)
 
-    def _found(self, needle: Needle, text: bytes, at: int, end: int) -> None:
+    def _found(self, needle: Needle, text: bytes, at: int, end: int, number: int) -> None:
         key = needle.line.key
+        if self.counts.get(key, 0) > KEPT and key not in _EVERY:
+            self.counts[key] += 1
+            return
         line = clean(text[text.rfind(b"\n", 0, at) + 1 : end])
         match = needle.pattern.search(line) if needle.pattern else None
         if needle.pattern is not None and match is None:
             return
         self.counts[key] = self.counts.get(key, 0) + 1
-        self.engines[needle.engine] = self.engines.get(needle.engine, 0) + 1 if needle.engine != "common" else 0
-        if not self.engines[needle.engine]:
-            del self.engines[needle.engine]
+        if needle.engine != "common":
+            self.engines[needle.engine] = self.engines.get(needle.engine, 0) + 1
         if key == "arguments" and self.arguments is None:
             self.arguments = clean(text[at:end])
         kept = self.signs.setdefault(key, [])
         if len(kept) >= KEPT:
             kept.pop(1)
         numbers = {name: value for pattern in (needle.pattern, *needle.numbers) for name, value in _groups(pattern, line)}
-        kept.append(Sign(key=f"log:{key}", source=self.source, line=self.lines + text.count(b"\n", 0, at) + 1, text=line, numbers=numbers))
+        kept.append(Sign(key=f"log:{key}", source=self.source, line=number, text=line, numbers=numbers))
 
-    def _errors(self, text: bytes) -> None:
+    def _errors(self, text: bytes, place: Callable[[int], int]) -> None:
         for pattern in (_ERROR, _EMPTY_ERROR) if b"rror" in text or b"Exception" in text else ():
             for match in pattern.finditer(text):
                 line = clean(match[0])
                 stem = re.sub(r"\d+", "0", line[-160:])
                 self.errors.pop(stem, None)
-                self.errors[stem] = Sign(key="log:error", source=self.source, line=self.lines + text.count(b"\n", 0, match.start()) + 1, text=line)
+                self.errors[stem] = Sign(key="log:error", source=self.source, line=place(match.start()), text=line)
                 if len(self.errors) > KEPT:
                     del self.errors[next(iter(self.errors))]
 
