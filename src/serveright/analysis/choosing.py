@@ -237,7 +237,7 @@ def tiers(items: Sequence[T], size: Callable[[T], float], speed: Callable[[T], f
         rest: list[T] = []
         largest = float("-inf")
         for item in left:
-            if size(item) > largest:
+            if not front or size(item) > largest:
                 front.append(item)
                 largest = size(item)
             else:

@@ -123,7 +123,7 @@ def users(seed: int, difficulty: int, shape: ModelShape, sized: Sized, gpu: str,
             count=count,
             gpu=gpu,
             n=capacity.context_tokens,
-        ),  # fmt: skip
+        ),
         given={
             "kv_pool_bytes per GPU": f"{memory.kv_pool_bytes:,}",
             "kv dtype": sized.resolved.kv_dtype,

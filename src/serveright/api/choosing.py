@@ -78,8 +78,9 @@ def choose(
     because: Because | None = None,
     origin: str | None = None,
     extra_models: Sequence[str | ModelFiles] = (),
+    among: Sequence[str] | None = None,
 ) -> ChooseReport:
-    """Every model of the catalogue (and `extra_models`), best first, the rejected ones after with their reasons. Raises UserError."""
+    """Every model of the catalogue (of those in `among`, and `extra_models`), best first, the rejected ones after with their reasons. Raises UserError."""
     fleet = parse_gpu_spec(gpu, gpus, nodes)
     asked = with_context(traffic or Traffic(concurrency=32))
     question = Question(
@@ -91,7 +92,10 @@ def choose(
     )
     standing: list[Standing] = []
     rejected: list[Choice] = []
+    wanted = None if among is None else {name.lower() for name in among}
     for listed in list_models():
+        if wanted is not None and wanted.isdisjoint((listed.id.lower(), *listed.aliases)):
+            continue
         _sort(judge(load(listed.id), listed, question), standing, rejected)
     for extra in extra_models:
         files = read_model_files(extra) if isinstance(extra, str) else extra

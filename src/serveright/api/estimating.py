@@ -11,6 +11,7 @@ from msgspec import Struct
 from serveright.analysis import traffic as service
 from serveright.analysis.divisibility import divisibility
 from serveright.analysis.images import vision
+from serveright.analysis.layouts import replicated_cache
 from serveright.analysis.search import cost
 from serveright.analysis.weights import per_gpu_bytes
 from serveright.analysis.work import ModelWork, model_work
@@ -89,7 +90,7 @@ def unfit(sized: Sized) -> Reason:
 
 
 def _layouts(model: Model, fleet: Fleet) -> Iterator[Parallel]:
-    """Tensor parallelism inside a node, fewest GPUs first; stages over nodes where one is not enough."""
+    """Tensor parallelism inside a node, fewest GPUs first; stages over nodes where one is not enough; then data-parallel attention where shards would hold copies."""
     node = fleet.per_node
     experts = any(f.kind == "moe" for layer in model.shape.layers for f in layer.ffns)
     for tp in (n for n in range(1, node + 1) if node % n == 0):
@@ -97,6 +98,8 @@ def _layouts(model: Model, fleet: Fleet) -> Iterator[Parallel]:
             yield Parallel(tp=tp, ep=tp if experts and tp > 1 else 1, replicas=fleet.count // tp)
     for pp in (n for n in range(2, fleet.nodes + 1) if fleet.nodes % n == 0):
         yield Parallel(tp=node, pp=pp, ep=node if experts else 1, replicas=fleet.nodes // pp)
+    if experts and node > 1 and replicated_cache(model.shape, node):
+        yield Parallel(tp=1, dp=node, ep=node, replicas=fleet.count // node)
 
 
 def _priced(engine: Engine, model: Model, fleet: Fleet, traffic: Traffic, work: ModelWork, sized: Sized) -> Served:

@@ -30,6 +30,7 @@ from serveright.types.traffic import Traffic
 @click.option("--because", type=click.Choice(get_args(Because)), help=say(msg("Why you change: what to do with the model at hand comes first.")))
 @click.option("--from", "origin", metavar="MODEL", help=say(msg("The model you have now.")))
 @click.option("--with", "extra", multiple=True, metavar="MODEL", help=say(msg("A model that is not in the catalogue: a folder, a config.json or a Hub id.")))
+@click.option("--among", multiple=True, metavar="MODEL", help=say(msg("Look only at these models of the catalogue.")))
 @output()
 def command(
     gpu: str,
@@ -42,6 +43,7 @@ def command(
     because: Because | None,
     origin: str | None,
     extra: tuple[str, ...],
+    among: tuple[str, ...],
     out: Output,
 ) -> None:
     """Show the models; exit 1 when none comes through."""
@@ -49,7 +51,7 @@ def command(
     from serveright.outputs.views.choose import document
 
     report = api.choose(
-        gpu, traffic, gpus=gpus, nodes=nodes, engine=engine, needs=needs, scores=scores_file, because=because, origin=origin, extra_models=extra
+        gpu, traffic, gpus=gpus, nodes=nodes, engine=engine, needs=needs, scores=scores_file, because=because, origin=origin, extra_models=extra, among=among or None
     )
     fits = [c for c in report.candidates if c.verdict == "fits"]
     out.show(report, document, quiet="\n".join(c.checkpoint for c in fits))
