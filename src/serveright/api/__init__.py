@@ -10,14 +10,18 @@ if TYPE_CHECKING:
     from serveright.api.checking import check, check_all
     from serveright.api.choosing import choose
     from serveright.api.comparing import compare
+    from serveright.api.diagnosing import diagnose
     from serveright.api.explaining import explain
     from serveright.api.inspection import inspect
     from serveright.api.learning import learn
     from serveright.api.loading import load_model
+    from serveright.api.measuring import measure
     from serveright.api.planning import plan
     from serveright.api.sizing import size
 
 _HOMES = {
+    "diagnose": "diagnosing",
+    "measure": "measuring",
     "choose": "choosing",
     "compare": "comparing",
     "explain": "explaining", "learn": "learning",
@@ -28,7 +32,7 @@ _HOMES = {
     "plan": "planning",
     "load_model": "loading",
 }
-__all__ = ["check", "check_all", "choose", "compare", "explain", "inspect", "learn", "load_model", "plan", "size"]
+__all__ = ["check", "check_all", "choose", "compare", "diagnose", "explain", "inspect", "learn", "load_model", "measure", "plan", "size"]
 
 
 def __getattr__(name: str) -> Any:
