@@ -24,7 +24,7 @@ types: $(STAMP)
 	$(BIN)/pyright
 
 test: $(STAMP) lint types
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 # A real vLLM on the CPU: 3.5 GB once, then about fifteen minutes on two cores. It wants Python 3.11.
 ENGINE := .engine
