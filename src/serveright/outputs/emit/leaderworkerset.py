@@ -21,7 +21,7 @@ def files(deployment: Deployment, say: words.Say, format: str, ways: tuple[JoinN
     from serveright.outputs.emit.kubernetes import workload
 
     workloads = []
-    above = [msg("{release}", release=group.RELEASE)]
+    above = [group.RELEASE]
     each_serves = False
     for role in deployment.roles:
         if deployment.disaggregated and role.nodes == 1:

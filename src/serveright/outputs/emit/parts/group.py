@@ -9,7 +9,7 @@ from serveright.types.text import Msg, msg
 
 API = "leaderworkerset.x-k8s.io/v1"
 SCHEMA = "leaderworkerset.x-k8s.io_v1_LeaderWorkerSet"
-RELEASE = "LeaderWorkerSet v1 (schema of 2026-08-21)"
+RELEASE = msg("LeaderWorkerSet leaderworkerset.x-k8s.io/v1 (schema of 2026-08-21)")
 RANK, LEADER = "LWS_WORKER_INDEX", "LWS_LEADER_ADDRESS"
 NETWORK = msg("ask for the cluster's RDMA device here (its name differs by cluster); without it NCCL falls back to TCP between nodes")
 CLIQUE = "nvidia.com/gpu.clique"
