@@ -181,12 +181,12 @@ def size(job: dict[str, Any], setup: dict[str, Any]) -> dict[str, Any]:
     if job["mtp"]:
         options["speculative_config"] = {"method": "mtp", "num_speculative_tokens": job["mtp"]}
     config = EngineArgs(**(options | job["flags"])).create_engine_config(usage_context=UsageContext.OPENAI_API_SERVER)
-    _build(config, job, torch)
+    experts = _build(config, job, torch)
     current_platform.update_block_size_for_backend(config)
-    return _described(config, job) | {"vllm": setup["version"]}
+    return _described(config, job) | {"vllm": setup["version"], "moe_backends": experts}
 
 
-def _build(config: Any, job: dict[str, Any], torch: Any) -> None:
+def _build(config: Any, job: dict[str, Any], torch: Any) -> list[str]:
     from vllm.config import set_current_vllm_config
     from vllm.model_executor.model_loader.utils import initialize_model
     from vllm.v1.worker.workspace import init_workspace_manager
@@ -194,13 +194,20 @@ def _build(config: Any, job: dict[str, Any], torch: Any) -> None:
     init_workspace_manager(torch.device("meta"))
     with torch.device("meta"), _to_meta(), set_current_vllm_config(config):
         torch.set_default_dtype(config.model_config.dtype)
-        initialize_model(config)
+        model = initialize_model(config)
         if job["mtp"]:
             from vllm.compilation.backends import set_model_tag
 
             with set_model_tag("drafter"):
                 initialize_model(config, model_config=config.speculative_config.draft_model_config)
         torch.set_default_dtype(torch.float32)
+    return _experts(model)
+
+
+def _experts(model: Any) -> list[str]:
+    """Kernels of the routed experts, as their quantisation methods chose them."""
+    methods = [m.quant_method for m in model.modules() if hasattr(m, "quant_method")]
+    return sorted({str(value.name) for m in methods for name, value in vars(m).items() if name.endswith("_backend") and hasattr(value, "name")})
 
 
 def _described(config: Any, job: dict[str, Any]) -> dict[str, Any]:

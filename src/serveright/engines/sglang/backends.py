@@ -5,13 +5,27 @@ from msgspec.structs import replace
 from serveright.engines.sglang.args import Args, Situation, place
 from serveright.engines.sglang.dsa import index_pool
 from serveright.engines.sglang.refuse import refuse
+from serveright.types.engine import Refusal
 from serveright.types.sglang import SglangAttention
 from serveright.types.text import msg
 
+_ASCEND_PAGE = 128
 _NVFP4_PREFILL = {"fp8_e4m3": "flashinfer", "nvfp4": "trtllm_mha"}
 _FP4_MLA = ("flashinfer", "trtllm_mla")
 _FP4_MHA = ("triton", "torch_native", "flex_attention", "trtllm_mha")
 _NVFP4_NEEDS = "--kv-cache-dtype=nvfp4 requires Blackwell SM100 or SM120. Use --kv-cache-dtype=fp4_mx_block16 for the block-size-16 FP4 recipe."
+
+
+def platform(args: Args, at: Situation) -> Args:
+    """Ascend has one attention backend and pages of 128 tokens (hardware_backend/npu/utils.py); what else is no GPU of NVIDIA's or AMD's is not rebuilt here."""
+    if at.device.npu:
+        args = replace(args, attention="ascend", prefill="ascend", decode="ascend", page=args.page or _ASCEND_PAGE)
+        return replace(args, choices=(*args.choices, msg("attention backend {backend}: the only one on Ascend", backend="ascend")))
+    if not at.device.foreign:
+        return args
+    why = msg("how SGLang serves {gpu} is not rebuilt here: its backends and cache are unknown", gpu=at.device.name)
+    unknown = Refusal(code="layout_unknown", text="", why=why)
+    return replace(args, attention="unknown", prefill="unknown", decode="unknown", refusals=(*args.refusals, unknown))
 
 
 def override(args: Args, at: Situation) -> Args:

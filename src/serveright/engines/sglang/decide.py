@@ -26,7 +26,7 @@ def situation(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: Sg
 def decide(at: Situation, settings: Settings) -> Args:
     """The launch arguments, decided to the end; `refusals` hold what would stop the start, first one first."""
     args = _kv_word_known(given(settings, at.seen), at)
-    args = _context(args, at, settings)
+    args = _context(backends.platform(args, at), at, settings)
     args = memory.graphs(args, at)
     args = memory.memory_defaults(args, at)
     args = moe.declare_quantization(args, at)

@@ -13,6 +13,7 @@ from serveright.types.text import msg
 
 _PREFILL_A2A = ("none", "deepep", "megamoe", "flashinfer")
 _DEEPEP_TOKENS = 2048
+_AFTER_CAPTURE_MIB, _IMAGES_AFTER_CAPTURE_MIB = 1536, 8192
 _FLOOR_MIB, _FLOOR_FROM_MIB = 10 * 1024, 60 * 1024
 
 
@@ -79,12 +80,25 @@ def memory_defaults(args: Args, at: Situation) -> Args:
 
 def _share(args: Args, at: Situation) -> float:
     rule, mib = at.behaviour.memory, at.device.mib
+    images = at.seen.multimodal and not args.language_only and args.role != "decode" and rule.vision
+    if _after_capture(args, at):
+        share = round((mib - _AFTER_CAPTURE_MIB - args.tp * args.pp / 8 * 1024) / mib, 3)
+        return share - _IMAGES_AFTER_CAPTURE_MIB / mib if images else share
     if rule.rule == "share":
         share = next((value for tp, value in rule.shares if args.tp >= tp), 0.88) if mib <= 81920 else (mib - 13 * 1024) / mib
     else:
         share = round((mib - reserved_mib(args, at)) / mib, 3)
-    images = at.seen.multimodal and not args.language_only and args.role != "decode" and rule.vision
     return share * vision_factor(at.seen.vision) if images and at.seen.vision else share
+
+
+def _after_capture(args: Args, at: Situation) -> bool:
+    """Architectures that size their pool after the graphs are captured reserve nothing for them (overrides.py post_capture_kv_sizing_planned)."""
+    seen = at.seen
+    if not at.behaviour.listed("post_capture", seen.architecture) or seen.mla or seen.v4 or seen.minimax_sparse or args.dcp > 1 or at.device.sm is None:
+        return False
+    if args.role != "prefill" and not args.decode_graph:
+        return False
+    return args.role == "decode" or (args.prefill_graph != "disabled" and 0 < (args.chunk or 0) <= (args.prefill_graph_tokens or 0))
 
 
 def vision_factor(vision: tuple[int, int]) -> float:

@@ -18,11 +18,14 @@ _DTYPES = {"float16": "fp16", "bfloat16": "bf16", "half": "fp16"}
 
 
 class Device(Struct, frozen=True, kw_only=True):
-    """The GPU as SGLang tells them apart. `mib` is nvidia-smi's total, which the memory tiers read."""
+    """The GPU as SGLang tells them apart. `mib` is nvidia-smi's total, which the memory tiers read; `npu`: Ascend, `foreign`: neither of the three."""
 
     sm: int | None
     hip: bool
     mib: float
+    npu: bool = False
+    foreign: bool = False
+    name: str = ""
 
     def at(self, place: str) -> bool:
         """Whether a `Where` of the behaviour table names this device."""
@@ -82,7 +85,8 @@ class Seen(Struct, frozen=True, kw_only=True):
 def device_of(gpu: Gpu, behaviour: SglangBehaviour) -> Device:
     """The device, with nvidia-smi's figure where it is known and the CUDA total in MiB elsewhere."""
     mib = behaviour.driver_mib.get(gpu.key, gpu.memory_bytes / 2**20)
-    return Device(sm=gpu.sm, hip=gpu.vendor.upper() == "AMD", mib=mib)
+    vendor = gpu.vendor.upper()
+    return Device(sm=gpu.sm, hip=vendor == "AMD", mib=mib, npu=vendor == "HUAWEI", foreign=vendor not in ("NVIDIA", "AMD", "HUAWEI"), name=gpu.name)
 
 
 def stages(seen: Seen, pp: int) -> tuple[Seen, ...]:
