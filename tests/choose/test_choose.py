@@ -99,7 +99,12 @@ def test_b300_prefers_fp4_and_says_what_fp8_wastes() -> None:
     chosen = by_model(report)
     assert "format-native-fp4" in codes(chosen["zai-org/GLM-5.2"])
     assert "NVFP4" in chosen["zai-org/GLM-5.2"].checkpoint
-    without = only(changed("zai-org/GLM-5.2", "me/without-fp4", facts={"checkpoints": [c for c in files("zai-org/GLM-5.2").facts["checkpoints"] if c["precision"] == "fp8"]}), "8xb300")
+    without = only(
+        changed(
+            "zai-org/GLM-5.2", "me/without-fp4", facts={"checkpoints": [c for c in files("zai-org/GLM-5.2").facts["checkpoints"] if c["precision"] == "fp8"]}
+        ),
+        "8xb300",
+    )
     assert without.checkpoint_format == "fp8"
     assert "format-wastes-card" in codes(without)
 
