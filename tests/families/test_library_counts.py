@@ -41,3 +41,12 @@ def test_a_wrapped_decoder_is_the_decoder(wrapper: str) -> None:
     assert outer.layers == inner.layers
     assert sum(w.elements for w in outer.weights if w.part not in ("vision", "audio")) == sum(w.elements for w in inner.weights)
     assert len(outer.modalities) == 2
+
+
+def test_an_unknown_wrapper_of_a_known_decoder_has_the_decoder_s_layers() -> None:
+    config = CASES["LlavaNextForConditionalGeneration"]["config"]
+    known = read_model(ModelFiles(id="known", origin="known", config=config))
+    strange = read_model(ModelFiles(id="strange", origin="strange", config={**config, "architectures": ["NobodyKnowsForConditionalGeneration"]}))
+    assert strange.layers == known.layers
+    assert sum(w.elements for w in strange.weights) == sum(w.elements for w in known.weights if w.part != "vision")
+    assert {unknown.path for unknown in strange.unknown} >= {"architectures", "vision_config"}

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from serveright.errors import InputError
-from serveright.families import decilm, decoder, deepseek_v4, hybrid, inkling, latent, longcat, minimax, overrides, qwen4, recurrent, towers
+from serveright.families import decilm, decoder, deepseek_v4, hybrid, inkling, latent, longcat, minimax, overrides, qwen4, recurrent, towers, wrapped
 from serveright.families import ffn as feed
 from serveright.families.attention import WORDS, Defaults, attention_layers
 from serveright.families.blocks import norm
@@ -18,6 +18,7 @@ from serveright.families.encoder_decoder import refuse
 from serveright.families.fields import Fields
 from serveright.families.frame import Block, Frame, close_frame, layer_count, open_frame, text_of
 from serveright.families.predictors import KEYS, Predictor, predict
+from serveright.families.read import reader_of
 from serveright.types.model import Attention, Ffn, Latent, Layer, Mixer, ModelShape, Recurrent, Weight
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
@@ -52,6 +53,10 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
             name=str(fields.raw.get("architectures") or "this architecture")[:80],
         ),
     )
+    base = wrapped.decoder_of(text, fields)
+    inner = reader_of(base) if base else None
+    if base and inner and fields.raw.get("architectures"):
+        return replace(wrapped.around(fields, text, files, base, inner), dialect="unclaimed")
     for keys, reader in _TELLING:
         if all(text.raw.get(key) is not None for key in keys):
             return replace(reader(fields, files), dialect="unclaimed")

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from serveright.families import wrapped_towers
 from serveright.families.fields import Fields
 from serveright.families.frame import text_of
-from serveright.families.read import reader_of
+from serveright.families.read import Reader, reader_of
 from serveright.types.model import ModelShape
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
@@ -176,8 +176,13 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     if reader is None:
         text.unknown("model_type", msg("the decoder inside this model is not known here; it is read like Llama's"))
         base, reader = "LlamaForCausalLM", reader_of("LlamaForCausalLM")
-    if reader is None:
+    if base is None or reader is None:
         raise KeyError(base)
+    return around(fields, text, files, base, reader)
+
+
+def around(fields: Fields, text: Fields, files: ModelFiles, base: str, reader: Reader) -> ModelShape:
+    """The decoder `base` that `reader` finds in `text`, with whatever encoders stand around it."""
     text.note("model_type", msg("the decoder is that of {name}", name=base), text.raw.get("model_type") or base)
     _inherit(text, fields)
     inner = reader(text, replace(files, config={**text.raw, "architectures": [base]}))
@@ -186,7 +191,7 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     eyes, more, modalities = wrapped_towers.read(fields, files, inner.hidden)
     return replace(
         inner,
-        architecture=name,
+        architecture=files.config["architectures"][0],
         model_type=str(fields.raw.get("model_type") or ""),
         dialect="wrapped",
         weights=(*weights, *more),
