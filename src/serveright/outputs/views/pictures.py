@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from serveright.outputs.charts.cache_growth import cache_growth
+from serveright.outputs.charts.expert_load import hottest
 from serveright.outputs.charts.layer_map import layer_map
 from serveright.outputs.charts.memory import memory
 from serveright.outputs.charts.request_time import request_time
@@ -52,5 +53,7 @@ def design(report: PlanReport, curves: Curves, names: list[str]) -> Iterator[Cha
         yield tpot(curves.tpot, report.flips)
     bars = [(f"{name} · {c.engine.name}", c.estimate) for c, name in fitting[:BARS] if c.estimate is not None]
     yield request_time(bars, traffic.output_tokens[0])
+    if report.experts is not None:
+        yield hottest(report.experts)
     if curves.roof is not None and curves.roof.parts:
         yield roofline(curves.roof)
