@@ -1,11 +1,12 @@
 """Views over reports: what a reader meets, line by line."""
 
 import json
+import re
 import time
 from pathlib import Path
 
 from serveright import api
-from serveright.outputs import text
+from serveright.outputs import markdown, text
 from serveright.outputs.views import audit, inspect, size
 from serveright.types.audit_reports import AuditReport, Deployed
 from serveright.types.report import Finding, Location
@@ -87,3 +88,19 @@ def test_a_config_from_stdin_has_no_name_to_serve(tmp_path: Path) -> None:
     assert served_name(assemble("stdin", "stdin", {"config.json": b"{}"})) == "MODEL"
     (tmp_path / "config.json").write_text("{}")
     assert served_name(ModelFiles(id=f"{tmp_path}/config.json", origin=str(tmp_path), config={})) == str(tmp_path)
+
+
+def test_a_rule_is_told_in_the_language_asked_for() -> None:
+    from serveright.api import auditing
+
+    english, korean = auditing.rules("KV05").rules[0], auditing.rules("KV05", "ko").rules[0]
+    assert "## What it catches" in english.page
+    assert re.search(r"[가-힣]", korean.title)
+    assert korean.page.startswith(korean.title)
+
+
+def test_markdown_has_no_empty_names_and_shows_the_numbers_of_a_formula() -> None:
+    page = markdown.document(size.document(api.size(files(), "h200", context_tokens=1_000, engine="vllm")), "en")
+    assert "****" not in page
+    assert "**  " not in page
+    assert "kv_layers * kv_row_bytes = 36 * 4,096`" in page

@@ -20,6 +20,7 @@ from serveright.catalog.engines import load_table, table_index
 from serveright.catalog.gpus import parse_gpu_spec
 from serveright.errors import InputError, UsageError, UserError
 from serveright.outputs import shell
+from serveright.outputs.language import rule_page
 from serveright.readers.launch import MAX_BYTES, Override, Reader, Reading
 from serveright.readers.lore import load_lore, load_parser_facts
 from serveright.readers.suppressions import Suppression, read_suppressions
@@ -27,7 +28,7 @@ from serveright.rules import explain as explaining
 from serveright.rules import migrate as migrating
 from serveright.rules import repair as repairing
 from serveright.rules.context import Context, Facts
-from serveright.rules.registry import all_rules, find_rule
+from serveright.rules.registry import Rule, all_rules, find_rule
 from serveright.rules.run import audit_command, unused
 from serveright.types.audit_reports import AuditReport, Deployed, FixedFile, LostFlag, Migrated, MigrateReport, RulePage, RuleReport
 from serveright.types.command import LaunchCommand
@@ -316,12 +317,14 @@ def _migrated(command: LaunchCommand, target: EngineTable) -> Migrated:
     )
 
 
-def rules(code: str | None = None) -> RuleReport:
-    """One rule by code or name, or all. Raises UnknownName."""
+def rules(code: str | None = None, lang: str = "en") -> RuleReport:
+    """One rule by code or name, or all, with its page in `lang`. Raises UnknownName."""
     found = (find_rule(code),) if code else all_rules()
-    return RuleReport(
-        rules=tuple(
-            RulePage(code=r.code, name=r.name, severity=r.severity, effect=r.effect, confidence=r.confidence, since=r.since, title=r.title, page=r.page)
-            for r in found
-        )
+    return RuleReport(rules=tuple(_page(rule, lang) for rule in found))
+
+
+def _page(rule: Rule, lang: str) -> RulePage:
+    title, page = rule_page(rule.code, lang) or (rule.title, rule.page)
+    return RulePage(
+        code=rule.code, name=rule.name, severity=rule.severity, effect=rule.effect, confidence=rule.confidence, since=rule.since, title=title, page=page
     )

@@ -32,6 +32,15 @@ def default_language(environment: Mapping[str, str] | None = None) -> str:
     return "en"
 
 
+def rule_page(code: str, lang: str) -> tuple[str, str] | None:
+    """(title, page) of a rule as written in `lang`; None where only the docstring stands."""
+    path = _FOLDER / lang / "rules" / f"{code}.md"
+    if not path.is_file():
+        return None
+    page = path.read_text(encoding="utf-8")
+    return page.partition("\n")[0], page
+
+
 class _Formatter(string.Formatter):
     """str.format with our units: gib, n, s, pct, list."""
 

@@ -15,5 +15,5 @@ def command(code: str | None, every: bool, out: Output) -> None:
     from serveright.api import auditing
     from serveright.outputs.views.audit import rule
 
-    report = auditing.rules(None if every else code)
+    report = auditing.rules(None if every else code, out.lang)
     out.show(report, rule, quiet="\n".join(r.code for r in report.rules))
