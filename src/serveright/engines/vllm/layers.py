@@ -15,7 +15,7 @@ from serveright.engines.vllm.site import Owned, Site, ask_attention, ask_latent,
 from serveright.engines.vllm.specs import LayerSpec, Spec
 from serveright.engines.vllm.states import State, exports_checkpoint
 from serveright.engines.vllm.words import itemsize, quantised
-from serveright.types.model import Attention, Indexer, Latent, Recurrent
+from serveright.types.model import Attention, Indexer, Latent, Mixer, Recurrent
 from serveright.types.vllm import BackendRule
 
 DS_MLA_ROW = {"fp8_ds_mla": 656, "nvfp4_ds_mla": 352}
@@ -73,7 +73,10 @@ def choose_forced(rule: BackendRule, reasons: tuple[str, ...]) -> Choice:
 def readers(site: Site, owned: tuple[Owned, ...], states: dict[Recurrent, State]) -> tuple[Reader, ...]:
     """The distinct backends of the model in layer order; an indexer comes before the attention it serves."""
     found: dict[str, Reader] = {}
+    kinds: dict[Mixer, Owned] = {}
     for entry in owned:
+        kinds.setdefault(entry.mixer, entry)
+    for entry in kinds.values():
         for reader in _readers_of(site, entry, states):
             found.setdefault(reader.name, reader)
     return tuple(found.values())
@@ -137,9 +140,11 @@ def _index_blocks(site: Site, indexer: Indexer) -> Blocks:
 def specs(site: Site, owned: tuple[Owned, ...], block: int, states: dict[Recurrent, State], plan: StatePlan) -> tuple[LayerSpec, ...]:
     """Every cache of the model on one GPU, in the engine's order of registration."""
     found: list[LayerSpec] = []
+    known: dict[Mixer, list[Spec]] = {}
     for entry in owned:
-        own = _specs_of(site, entry, block, states, plan)
-        found += [LayerSpec(index=entry.index, spec=s, draft=entry.draft) for s in own]
+        if entry.mixer not in known:
+            known[entry.mixer] = _specs_of(site, entry, block, states, plan)
+        found += [LayerSpec(index=entry.index, spec=s, draft=entry.draft) for s in known[entry.mixer]]
     return tuple(found)
 
 
