@@ -38,6 +38,7 @@ def _listen(port: int):
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         sock.bind(("127.0.0.1", port))
+        sock.listen(512)
     except OSError as error:
         raise UsageError(
             msg("--port {port}: cannot listen there ({why})", port=str(port), why=error.strerror or ""), msg("Give another one, or 0 for any free port.")
