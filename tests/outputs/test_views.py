@@ -77,6 +77,14 @@ def test_an_engine_that_refuses_prints_no_capacity_line() -> None:
     assert "the engine will print" not in page
 
 
+def test_a_server_that_starts_and_turns_the_request_away_says_both() -> None:
+    report = api.size(files(max_position_embeddings=4_000_000), "h200", context_tokens=3_000_000, engine="sglang")
+    page = shown(size.document(report))
+    assert "starts and then turns such a request away" in page
+    assert "refuses to start" not in page
+    assert "max_total_num_tokens=" in page
+
+
 def test_direction_marks_and_invisible_characters_are_shown() -> None:
     assert text.safe("a\u202eb\u200fc\u200bd\u2028e\ufefff\x9bg") == "a\\u202eb\\u200fc\\u200bd\\u2028e\\ufefff\\x9bg"
 

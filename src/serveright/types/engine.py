@@ -63,6 +63,8 @@ class Refusal(Struct, frozen=True, kw_only=True):
     text: str
     why: Msg
     source: str = ""
+    starts: bool = False
+    """The engine starts all the same and turns the one request away."""
 
 
 class Resolved(Struct, frozen=True, kw_only=True):

@@ -23,5 +23,9 @@ def command(
     from serveright.outputs.views.size import document
 
     report = api.size(model, gpu, gpus=gpus, nodes=nodes, engine=engine, settings=settings, context_tokens=context_tokens, revision=revision, curves=out.draws)
-    out.show(report, document, quiet="\n".join(f"{r.engine.name} {0 if r.refusals else r.capacity.max_concurrency:.2f}" for r in report.results))
+    out.show(
+        report,
+        document,
+        quiet="\n".join(f"{r.engine.name} {r.capacity.max_concurrency if all(no.starts for no in r.refusals) else 0:.2f}" for r in report.results),
+    )
     out.finish(failed=not any(r.fits for r in report.results))

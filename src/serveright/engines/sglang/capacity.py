@@ -65,7 +65,7 @@ def _longer_than_pool(pool: Pool, context_tokens: int) -> tuple[Refusal, ...]:
     most = min(context_tokens, pool.tokens) - 1 - _KEPT_BACK
     text = f"Input length ({context_tokens} tokens) exceeds the maximum allowed length ({most} tokens). Use a shorter input or enable --allow-auto-truncate."
     why = msg("the server starts and then turns such a request away; the pool holds {tokens:n} tokens", tokens=pool.tokens)
-    return (Refusal(code="sglang-request-too-long", text=text, why=why, source="sglang managers/utils.py:284"),)
+    return (Refusal(code="sglang-request-too-long", text=text, why=why, source="sglang managers/utils.py:284", starts=True),)
 
 
 def log_line(args: Args, pool: Pool, context_tokens: int) -> str:

@@ -53,13 +53,13 @@ def _engine(result: SizeResult) -> Iterator[Block]:
     if result.engine.note:
         yield Paragraph(result.engine.note, "dim")
     for refusal in result.refusals:
-        yield Paragraph(msg("refuses to start: {why}", why=refusal.why), "bad")
+        yield Paragraph(refusal.why if refusal.starts else msg("refuses to start: {why}", why=refusal.why), "bad")
         if refusal.text:
             yield Code(refusal.text, language="text", title=msg("the engine's words"))
     yield Pairs(tuple(_pairs(result)))
     rows = tuple((g.kind, str(g.layers), f"{g.block_tokens:,}", f"{g.bytes_per_block:,}") for g in result.kv.groups)
     yield Table((msg("cache group"), msg("layers"), msg("tokens a block"), msg("bytes a block")), rows, right=(1, 2, 3))
-    if result.engine_log_line and not result.refusals:
+    if result.engine_log_line and all(refusal.starts for refusal in result.refusals):
         yield Code(result.engine_log_line, language="text", title=msg("the engine will print"))
     yield Derivations(result.derivation)
 
