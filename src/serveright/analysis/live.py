@@ -24,7 +24,7 @@ class Pool(Struct, frozen=True, kw_only=True):
     concurrency: float | None
     state_dtype: str | None
     state_copies: int
-    """Blocks a request holds of each state group: one, or two while prefixes are kept."""
+    """Blocks a request is charged of each state group: one, or two while prefixes are kept."""
 
     @property
     def unit_bytes(self) -> float | None:
@@ -126,7 +126,10 @@ def figures(pool: Pool, grown: Growth | None, wanted: Expected | None, context_t
 
 
 def _derived(pool: Pool, wanted: Expected | None, context_tokens: int) -> dict[str, float | None]:
-    """Capacity from the pool's bytes and the derivation alone: rows of a request, plus padded state blocks of hybrids."""
+    """Capacity from the pool's bytes and the derivation alone: rows of a request, plus padded state blocks of hybrids.
+
+    A running request holds one block a state layer; admission charges `state_copies`, so that a checkpoint for the prefix cache always finds room.
+    """
     if wanted is None or pool.bytes is None or pool.unit_tokens is None:
         return {"state": None, "tokens": None, "concurrency": None}
     block = pool.unit_tokens
@@ -137,7 +140,7 @@ def _derived(pool: Pool, wanted: Expected | None, context_tokens: int) -> dict[s
     state = wanted.state_layers * pool.state_copies * page
     request = math.ceil(context_tokens / block) * page + state
     concurrency = pool.bytes // page * page / request
-    return {"state": state, "tokens": concurrency * context_tokens, "concurrency": concurrency}
+    return {"state": wanted.state_layers * page, "tokens": concurrency * context_tokens, "concurrency": concurrency}
 
 
 def agreement(pairs: Mapping[str, Pair | Tokens], pool: Pool, context_tokens: int) -> str:

@@ -81,7 +81,7 @@ def diagnose(bundle: Bundle, progress: Progress | None = None, tell: Callable[[M
     scored = score(signs, findings, engine)
     causes = ranked(scored)
     if not any(cause.likelihood > 0.4 for cause in causes):
-        causes = (*unknown_error(seen.logs, causes), *causes)
+        causes = tuple(sorted((*causes, *unknown_error(seen.logs, causes)), key=lambda cause: -cause.likelihood))
     checks = next_checks(causes, signs)
     return DiagnoseReport(
         inputs=seen.inputs,

@@ -29,6 +29,8 @@ class CauseRule(Struct, frozen=True, kw_only=True):
     speaks: dict[str, float]
     against: dict[str, float] = {}
     next_check: Msg | None = None
+    needs: tuple[str, ...] = ()
+    """Without any of these signs nothing else speaks for it."""
     audited: bool = False
     """With command and model at hand the rule of the same code sees it, or it is not there."""
     engine: EngineName | None = None

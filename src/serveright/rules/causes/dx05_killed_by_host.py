@@ -11,5 +11,6 @@ CAUSE = CauseRule(
     effect="crash",
     speaks={
         "log:killed": 6,
+        "symptom:oom_killed": 3,
     },
 )

@@ -16,4 +16,7 @@ CAUSE = CauseRule(
         "log:no_cache_blocks": 1,
         "symptom:kv_fills": 0.3,
     },
+    against={
+        "derived:started": 1.5,
+    },
 )

@@ -18,4 +18,7 @@ CAUSE = CauseRule(
         "symptom:oom_in_capture": 2.5,
         "symptom:oom": 0.5,
     },
+    against={
+        "derived:started": 2,
+    },
 )

@@ -18,5 +18,6 @@ CAUSE = CauseRule(
     against={
         "log:kv_tokens": 1.5,
         "log:kv_allocated": 1.5,
+        "derived:started": 2.5,
     },
 )

@@ -12,12 +12,20 @@ CAUSE = CauseRule(
     speaks={
         "log:prefill_oom": 5,
         "log:decode_oom": 5,
-        "log:cuda_oom": 1,
+        "log:cuda_oom": 1.2,
+        "derived:started": 1.5,
+        "log:scheduler_exception": 0.5,
         "symptom:crash_in_service": 0.8,
+        "symptom:long_prompt_crash": 0.8,
         "symptom:oom": 0.4,
     },
     against={
         "log:init_no_memory": 4,
     },
+    needs=(
+        "log:cuda_oom",
+        "log:prefill_oom",
+        "log:decode_oom",
+    ),
     engine="sglang",
 )

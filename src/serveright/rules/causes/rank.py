@@ -59,8 +59,12 @@ def score(signs: Sequence[Sign], findings: Sequence[Finding], engine: str | None
     leaning = {effect for effect, keys in LEANS.items() if any(f"symptom:{key}" in by_key for key in keys)}
     if "derived:ended_with_error" in by_key and "derived:started" not in by_key:
         leaning = {"crash"}
-    scored = [_score(cause, by_key, findings, leaning) for cause in all_causes() if engine is None or cause.engine in (None, engine)]
+    scored = [_score(cause, by_key, findings, leaning) for cause in all_causes() if _possible(cause, by_key, engine)]
     return sorted((one for one in scored if one.speaks or one.findings), key=lambda one: -one.score)
+
+
+def _possible(cause: CauseRule, signs: Mapping[str, Sign], engine: str | None) -> bool:
+    return (engine is None or cause.engine in (None, engine)) and (not cause.needs or any(key in signs for key in cause.needs))
 
 
 def _score(cause: CauseRule, signs: Mapping[str, Sign], findings: Sequence[Finding], leaning: set[str]) -> Scored:
