@@ -94,7 +94,7 @@ def wanted(name: str) -> Wanted:
         table=engine.table,
         parallel=case.parallel,
         fleet=fleet,
-        checkpoint_bytes=sized.memory.weights_bytes * case.parallel.gpus,
+        checkpoint_bytes=model.need.total_bytes,
         tier_bytes=case.tier_gib << 30,
         chunk_tokens=alignment(model.shape, sized).lmcache_chunk_tokens,
         bounds=BOUNDS,

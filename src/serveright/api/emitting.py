@@ -68,7 +68,7 @@ def wanted(
         table=engine.table,
         parallel=candidate.parallel,
         fleet=fleet,
-        checkpoint_bytes=sized.memory.weights_bytes * candidate.parallel.gpus,
+        checkpoint_bytes=model.checkpoint.file_bytes or model.need.total_bytes,
         tier_bytes=tier_bytes,
         chunk_tokens=alignment(model.shape, sized).lmcache_chunk_tokens if tier_bytes else None,
         bounds=bounds(sized, candidate.estimate, traffic, copies),
