@@ -40,11 +40,30 @@ class _Verbs(click.Group):
 
 HELP = msg("Derive, check and explain how to serve a language model with vLLM or SGLang.\n\nStart with: serveright plan Qwen/Qwen3.6-27B --gpu 2xh200")
 
+NEXT = msg(
+    """serveright: how to serve a language model with vLLM or SGLang, with the work shown.
 
-@click.group(cls=_Verbs, help=say(HELP), context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+Start with what you have:
+  a model and GPUs            serveright plan Qwen/Qwen3.6-27B --gpu 2xh200
+  a config.json               serveright inspect path/to/config.json
+  GPUs, and no model yet      serveright choose --gpu 8xh200 --concurrency 64
+  somebody's command          serveright audit run.sh --gpu 8xh200
+  a server that fails         serveright diagnose --log server.log
+  a wish to understand        serveright explain
+  a browser                   serveright serve
+
+All verbs: serveright --help    One verb: serveright plan --help
+Completion: eval "$(_SERVERIGHT_COMPLETE=bash_source serveright)"   (zsh_source, fish_source)"""
+)
+
+
+@click.group(cls=_Verbs, invoke_without_command=True, help=say(HELP), context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(__version__, prog_name="serveright")
-def cli() -> None:
-    """The group of all verbs."""
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """The group of all verbs; alone, what to do next."""
+    if context.invoked_subcommand is None:
+        click.echo(say(NEXT))
 
 
 def report(error: UserError) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 from msgspec import Struct
 
 from serveright.errors import InputError, UsageError
@@ -153,9 +154,25 @@ def output(formats: tuple[str, ...] = FORMATS) -> Callable[[Callable[..., None]]
     return decorate
 
 
+def _models(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Paths of this machine, and ids of the catalogue."""
+    from serveright.catalog.models import list_models
+
+    known = [CompletionItem(model.id) for model in list_models() if model.id.lower().startswith(incomplete.lower())]
+    return [*known, CompletionItem(incomplete, type="file")]
+
+
+def _gpus(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Keys of accelerators, behind a count where one was typed."""
+    from serveright.catalog.gpus import gpu_keys
+
+    count, cut, rest = incomplete.partition("x") if incomplete[:1].isdigit() else ("", "", incomplete)
+    return [CompletionItem(f"{count}{cut}{key}") for key in gpu_keys() if key.startswith(rest)]
+
+
 def model_argument(function: Callable[..., None], *, required: bool = True) -> Callable[..., None]:
     """MODEL and --revision."""
-    function = click.argument("model", metavar="MODEL" if required else "[MODEL]", required=required)(function)
+    function = click.argument("model", metavar="MODEL" if required else "[MODEL]", required=required, shell_complete=_models)(function)
     return click.option("--revision", help=say(msg("Branch, tag or commit on the Hub.")))(function)
 
 
@@ -163,4 +180,4 @@ def gpu_options(function: Callable[..., None]) -> Callable[..., None]:
     """--gpu, --gpus, --nodes."""
     function = click.option("--nodes", type=click.IntRange(1), help=say(msg("Number of equal nodes the GPUs are spread over.")))(function)
     function = click.option("--gpus", type=click.IntRange(1), help=say(msg("Number of GPUs where --gpu names only the kind.")))(function)
-    return click.option("--gpu", required=True, metavar="GPU", help=say(msg("GPUs at hand: 8xh200, h200:8, or h200 with --gpus 8.")))(function)
+    return click.option("--gpu", required=True, metavar="GPU", shell_complete=_gpus, help=say(msg("GPUs at hand: 8xh200, h200:8, or h200 with --gpus 8.")))(function)

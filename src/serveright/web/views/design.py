@@ -5,16 +5,17 @@ from functools import cache
 from typing import Any, get_args
 
 from serveright import api
-from serveright.api import asking
+from serveright.api import asking, deploying
 from serveright.api.facts import engine_facts, gpu_facts, model_facts
 from serveright.catalog.traffic import presets
 from serveright.errors import UserError
+from serveright.outputs.emit import text as emitted_text
 from serveright.outputs.views import inspect as inspect_view
 from serveright.outputs.views import plan as plan_view
 from serveright.types.engine_table import EngineName
-from serveright.types.reports import InspectReport, PlanReport
+from serveright.types.reports import Chosen, InspectReport, PlanReport
 from serveright.types.source import ModelFiles
-from serveright.types.text import msg
+from serveright.types.text import Msg, msg
 from serveright.web import config_text
 from serveright.web.state import address
 from serveright.web.visit import Moved, Shown, Visit
@@ -58,7 +59,7 @@ def show(visit: Visit) -> Shown | Moved:
         return Shown(title=TITLE, template="design.html", context={"form": form}, error=error)
     shape: InspectReport = report.steps["shape"] if isinstance(report, PlanReport) else report
     document = plan_view.document(report) if isinstance(report, PlanReport) else inspect_view.document(report)
-    context = {"form": form, "config": config_of(files, shape), "launches": launches(report) if isinstance(report, PlanReport) else []}
+    context = {"form": form, "config": config_of(files, shape), "launches": launches(report, files, visit.lang) if isinstance(report, PlanReport) else []}
     return Shown(title=document.title, template="design.html", context=context, document=document, report=report)
 
 
@@ -146,12 +147,28 @@ def config_of(files: ModelFiles, shape: InspectReport) -> dict[str, Any]:
     return {"lines": lines, "evidence": rows, "unknown": [{"path": u.path, "why": u.why} for u in shape.unknown]}
 
 
-def launches(report: PlanReport) -> list[dict[str, Any]]:
-    """Every command of the design, ready for tabs."""
-    out: list[dict[str, Any]] = []
-    for chosen in (report.chosen, *report.alternatives):
-        if chosen is not None:
-            name = f"{chosen.engine.name} {chosen.engine.version}"
-            out.append({"name": name, "title": msg("{engine}", engine=name), "text": chosen.command})
-            out.append({"name": f"{name} first", "title": msg("{engine}: first launch", engine=name), "text": chosen.first_launch_command})
-    return out
+FORMATS: dict[str, Msg] = {
+    "shell": msg("Script"),
+    "docker": msg("Docker"),
+    "compose": msg("Compose"),
+    "kubernetes": msg("Kubernetes"),
+}
+"""Formats with a tab of their own; `serveright plan --emit` knows more."""
+
+
+def launches(report: PlanReport, files: ModelFiles, lang: str) -> list[dict[str, Any]]:
+    """The chosen command in all its forms, then the other engine's, ready for tabs."""
+    if report.chosen is None:
+        return []
+    chosen = report.chosen
+    note = msg("the smallest start that proves model, kernels and parsers")
+    out: list[dict[str, Any]] = [
+        {"title": _named(chosen), "text": chosen.command},
+        {"title": msg("First launch"), "text": chosen.first_launch_command, "note": note},
+    ]
+    out += [{"title": FORMATS[name], "text": emitted_text(made)} for name, made in deploying.files(report, files, tuple(FORMATS), lang)]
+    return out + [{"title": _named(other), "text": other.command} for other in report.alternatives]
+
+
+def _named(chosen: Chosen) -> str:
+    return f"{chosen.engine.name} {chosen.engine.version}"
