@@ -88,6 +88,5 @@ def gate_reasons(gates: Iterable[Gate], wanted: frozenset[str], gpu: Gpu, engine
     ]
     covered = {need for gate in known for need in gate.needs}
     bare = sorted(n for n in wanted - covered if n.startswith(("mixer:", "format:")) and n not in ("format:16bit", "format:32bit"))
-    for need in bare:
-        answers.append(("unknown", Reason(code="gate-none", text=msg("no gate is known for {need}", need=need.split(":")[1])), None))
+    answers.extend(("unknown", Reason(code="gate-none", text=msg("no gate is known for {need}", need=need.split(":")[1])), None) for need in bare)
     return sorted(answers, key=lambda answer: -ORDER.index(answer[0]))
