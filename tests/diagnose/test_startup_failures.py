@@ -104,3 +104,26 @@ def test_inputs_that_cannot_be_used(tmp_path: Path) -> None:
     strange = tmp_path / "m"
     strange.write_text("go_goroutines 12\n")
     assert diagnose(Bundle(metrics=(str(strange),), symptoms=("slow",))).notes
+
+
+def test_a_calibration_moves_later_plans(tmp_path: Path) -> None:
+    """The log showed twice the overhead: the next plan's pool shrinks by that much."""
+    from serveright.api.diagnosing import write_calibration
+    from serveright.api.engines import load_engines, with_local_memory
+    from serveright.api.loading import load_model
+    from serveright.api.sizing import size_on
+    from serveright.catalog.gpus import parse_gpu_spec
+    from serveright.readers.local_memory import is_local_memory, read_local_memory
+    from serveright.types.engine import Settings
+
+    text = "INFO Model loading took 61.03 GiB memory and 12.0 seconds\nINFO Available KV cache memory: 6.00 GiB\nINFO GPU KV cache size: 24,576 tokens\n"
+    report = of(text, tmp_path, command="vllm serve Qwen/Qwen3-32B --max-model-len 16384", gpu="1xh100")
+    path = str(tmp_path / "local.json")
+    write_calibration(report, path)
+    assert is_local_memory(path)
+    local = read_local_memory(path)
+    engine, model, fleet = load_engines("vllm@0.33.0")[0], load_model("Qwen/Qwen3-32B"), parse_gpu_spec("1xh100")
+    before, after = (size_on(one, model, fleet, Settings(), 16384).memory for one in (engine, with_local_memory(engine, local)))
+    assert after.overhead_bytes == pytest.approx(before.overhead_bytes * local.overhead, rel=0.01)
+    with pytest.raises(InputError):
+        write_calibration(of("no memory here\n", tmp_path), path)

@@ -38,6 +38,8 @@ def test_benchmarks() -> None:
     assert two[0].random
     (three,) = parse_benchmark(json.dumps(GUIDELLM))
     assert (three.ttft_median_s, three.tpot_s) == (0.09, 0.02)
+    (four,) = parse_benchmark('{"schema":"serveright.measure/1","samples":[{"requests":4,"input_tokens":512,"output_tokens":64,"tpot_s":0.01}]}')
+    assert (four.tool, four.concurrency, four.tpot_s) == ("serveright", 4, 0.01)
     for text in ("", "not json", "[1,2]", '{"a":1}', '{"benchmarks":[{"metrics":{"time_to_first_token_ms":[1]}}]}'):
         parse_benchmark(text)
 

@@ -4,15 +4,18 @@ import importlib
 from typing import Any, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from serveright.catalog.behaviour import load_vllm_behaviour, load_vllm_memory
 from serveright.catalog.engines import load_table
 from serveright.catalog.sglang import load_sglang_behaviour, load_sglang_memory
 from serveright.errors import UsageError
+from serveright.readers.local_memory import LocalMemory
 from serveright.types.engine import Settings
 from serveright.types.engine_table import EngineName, EngineTable
 from serveright.types.reports import EngineVersion
 from serveright.types.text import Msg, msg
+from serveright.types.vllm import MemoryTerm, VllmMemory
 
 NAMES: tuple[EngineName, ...] = get_args(EngineName)
 
@@ -67,6 +70,28 @@ def load_engines(text: str) -> tuple[Engine, ...]:
         behaviour, memory = _load(name, version or table.version)
         engines.append(Engine(name=name, version=version or table.version, table=table, note=note, behaviour=behaviour, memory=memory))
     return tuple(engines)
+
+
+def with_local_memory(engine: Engine, local: LocalMemory | None) -> Engine:
+    """The engine with its fitted overhead scaled to what the user's own log showed; SGLang's log states no overhead apart, so only vLLM's is."""
+    if local is None or local.engine != engine.name or not isinstance(engine.memory, VllmMemory):
+        return engine
+    memory = engine.memory
+
+    def scaled(terms: dict[str, MemoryTerm]) -> dict[str, MemoryTerm]:
+        return {name: replace(term, value=term.value * local.overhead) for name, term in terms.items()}
+
+    return replace(
+        engine,
+        memory=replace(
+            memory,
+            context=scaled(memory.context),
+            collective=scaled(memory.collective),
+            logit_bytes=scaled(memory.logit_bytes),
+            forward=scaled(memory.forward),
+            graphs=replace(memory.graphs, value=memory.graphs.value * local.overhead),
+        ),
+    )
 
 
 def _load(name: EngineName, version: str) -> tuple[object, object]:

@@ -18,7 +18,7 @@ from serveright.analysis.launch import EXCHANGE, Subject, launch
 from serveright.analysis.search import Found, Objective, Option, Question, search
 from serveright.analysis.speculation import Speculation
 from serveright.api import calibrating, checking, inspection
-from serveright.api.engines import Engine, load_engines
+from serveright.api.engines import Engine, load_engines, with_local_memory
 from serveright.api.estimating import work_of
 from serveright.api.loading import Model, load_model, served_name
 from serveright.api.siblings import siblings
@@ -28,6 +28,7 @@ from serveright.catalog.calibration import load_performance
 from serveright.catalog.gpus import parse_gpu_spec
 from serveright.outputs import shell
 from serveright.readers.expert_load import ExpertLoad
+from serveright.readers.local_memory import LocalMemory
 from serveright.readers.measured import MeasuredRun
 from serveright.types.answers import MeasuredPoint
 from serveright.types.design import Candidate, Check, Launch
@@ -58,6 +59,8 @@ class Wishes(Struct, frozen=True, kw_only=True):
     """The user's own measurements."""
     measured_with: str | None = None
     """Their layout (`TP8+EP8`), where the measurements do not say it."""
+    memory: LocalMemory | None = None
+    """What the user's own start-up log taught about the overhead."""
     expert_load: ExpertLoad | None = None
     other_checkpoints: bool = False
     """Also price the same model in other number formats of the catalogue."""
@@ -89,7 +92,7 @@ def plan(
     wished = msgspec.structs.replace(
         settings or Settings(), context_tokens=asked.context_tokens, language_only=bool(loaded.shape.towers) and not asked.images_per_request
     )
-    engines = load_engines(engine)
+    engines = tuple(with_local_memory(e, wishes.memory) for e in load_engines(engine))
     checks = {e.name: checking.check_on(e, loaded, fleet, wished) for e in engines}
     runnable = [e for e in engines if checks[e.name].verdict != "blocked"]
     variants = (loaded, *siblings(loaded, fleet.gpu)) if wishes.other_checkpoints else (loaded,)

@@ -1,4 +1,4 @@
-"""Benchmark results of vLLM's and SGLang's own tools and of GuideLLM: the same figures for all."""
+"""Benchmark results of vLLM's and SGLang's own tools, of GuideLLM and of `measure`: the same figures for all."""
 
 from typing import Any, cast
 
@@ -30,6 +30,8 @@ def parse_benchmark(text: str) -> tuple[BenchPoint, ...]:
     for piece in _objects(text):
         if isinstance(piece.get("benchmarks"), list):
             found.extend(_guidellm(one) for one in cast("list[dict[str, Any]]", piece["benchmarks"]))
+        elif str(piece.get("schema", "")).startswith("serveright.measure/"):
+            found.extend(_measured(one) for one in cast("list[dict[str, Any]]", piece.get("samples") or []))
         elif "mean_ttft_ms" in piece or "median_ttft_ms" in piece:
             found.append(_engine_tool(piece))
     return tuple(found)
@@ -71,6 +73,19 @@ def _engine_tool(run: dict[str, Any]) -> BenchPoint:
         output_tokens_per_s=_number(run, "output_throughput"),
         acceptance_length=_number(run, "accept_length") or _number(run, "spec_decode_acceptance_length"),
         random=run.get("dataset_name") == "random" or "random_input_len" in run,
+    )
+
+
+def _measured(sample: dict[str, Any]) -> BenchPoint:
+    """A rung of our own `measure`: all its requests start together, so its first tokens are those of a burst."""
+    requests = _number(sample, "requests")
+    return BenchPoint(
+        tool="serveright",
+        concurrency=requests,
+        requests=None if requests is None else int(requests),
+        input_tokens=_number(sample, "input_tokens"),
+        output_tokens=_number(sample, "output_tokens"),
+        tpot_s=_number(sample, "tpot_s") or None,
     )
 
 

@@ -41,13 +41,15 @@ def command(
     from serveright.api.planning import Wishes
     from serveright.outputs.views.plan import document
     from serveright.readers.expert_load import read_expert_load
+    from serveright.readers.local_memory import is_local_memory, read_local_memory
     from serveright.readers.measured import read_measured
 
     wishes = Wishes(
         objective=objective,
         curves=out.draws,
         simulate=simulate,
-        calibrate=read_measured(calibrate) if calibrate else (),
+        calibrate=read_measured(calibrate) if calibrate and not is_local_memory(calibrate) else (),
+        memory=read_local_memory(calibrate) if calibrate and is_local_memory(calibrate) else None,
         measured_with=measured_with,
         expert_load=read_expert_load(expert_load) if expert_load else None,
         other_checkpoints=checkpoints == "any",
