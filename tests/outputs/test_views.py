@@ -3,10 +3,10 @@
 import json
 import re
 import time
-from pathlib import Path
 
 from serveright import api
 from serveright.outputs import markdown, text
+from serveright.outputs.json import plain
 from serveright.outputs.views import audit, inspect, size
 from serveright.types.audit_reports import AuditReport, Deployed
 from serveright.types.report import Finding, Location
@@ -89,13 +89,19 @@ def test_direction_marks_and_invisible_characters_are_shown() -> None:
     assert text.safe("a\u202eb\u200fc\u200bd\u2028e\ufefff\x9bg") == "a\\u202eb\\u200fc\\u200bd\\u2028e\\ufefff\\x9bg"
 
 
-def test_a_config_from_stdin_has_no_name_to_serve(tmp_path: Path) -> None:
+def test_only_what_an_engine_could_load_stands_in_a_command() -> None:
     from serveright.api.loading import served_name
     from serveright.readers.model import assemble
 
     assert served_name(assemble("stdin", "stdin", {"config.json": b"{}"})) == "MODEL"
-    (tmp_path / "config.json").write_text("{}")
-    assert served_name(ModelFiles(id=f"{tmp_path}/config.json", origin=str(tmp_path), config={})) == str(tmp_path)
+    names = {"org/name": "org/name", "models/x": "models/x", "models/x/config.json": "models/x", "config.json": ".", "models/renamed.json": "MODEL"}
+    for given, served in names.items():
+        assert served_name(ModelFiles(id=given, origin=given, config={})) == served
+
+
+def test_check_names_engines_as_the_contract_does() -> None:
+    report = plain(api.check(files(), "h200"), "en")
+    assert [engine["name"] for engine in report["engines"]] == ["vllm", "sglang"]
 
 
 def test_a_rule_is_told_in_the_language_asked_for() -> None:

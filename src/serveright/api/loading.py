@@ -42,10 +42,11 @@ class Model(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def served_name(files: ModelFiles) -> str:
-    """What to write into a command: the id, the folder of a config.json, or MODEL where the config came from stdin."""
-    if files.origin == "stdin":
-        return "MODEL"
-    return os.path.dirname(files.id) or "." if files.id.endswith(".json") else files.id
+    """What to write into a command: the id, the folder of a config.json, or MODEL where no engine could load what was given (stdin, a config of another name)."""
+    folder, name = os.path.split(files.id)
+    if name == "config.json":
+        return folder or "."
+    return "MODEL" if files.origin == "stdin" or name.endswith(".json") else files.id
 
 
 def load_model(model: str | ModelFiles, revision: str | None = None) -> Model:

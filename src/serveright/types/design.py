@@ -20,7 +20,7 @@ class Reason(Struct, frozen=True, kw_only=True):
     source: str = ""
 
 
-class Check(Struct, frozen=True, kw_only=True):
+class Check(Struct, frozen=True, kw_only=True, rename={"engine": "name"}):
     """Step 3 and 4 for one engine version: does this checkpoint run on this GPU, how well, and with which words."""
 
     engine: EngineName
