@@ -188,7 +188,7 @@ def test_because_of_context_the_cache_comes_first() -> None:
     report = api.choose("8xb200", ONE, among=MIXED, because="context", origin="zai-org/GLM-5.2")
     assert report.because is not None
     advice = {a.code: a for a in report.because.advice}
-    assert list(advice)[0] == "cache-bytes"
+    assert next(iter(advice)) == "cache-bytes"
     assert advice["kv-fp8"].figures["bytes"] == pytest.approx(advice["cache-bytes"].figures["bytes"] / 2)
     assert advice["offload"].figures["factor"] > 1
 
@@ -207,7 +207,7 @@ def test_because_of_cost_a_model_with_few_active_parameters_carries_ten_times() 
 def test_because_of_quality_serving_faults_come_before_blame() -> None:
     report = api.choose("8xh200", ONE, among=MIXED[:1], because="quality", origin="Qwen/Qwen3-32B")
     assert report.because is not None
-    assert [a.code for a in report.because.advice][0] == "measure"
+    assert next(a.code for a in report.because.advice) == "measure"
     assert {"parser", "template", "kv-precision", "truncation"} <= {a.code for a in report.because.advice}
     with pytest.raises(UserError):
         api.choose("8xh200", ONE, among=MIXED[:1], because="quality")

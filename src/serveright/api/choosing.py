@@ -18,7 +18,7 @@ from serveright.api.needs import need_reasons, parse_needs
 from serveright.catalog.calibration import load_performance
 from serveright.catalog.gates import load_gates
 from serveright.catalog.gpus import parse_gpu_spec
-from serveright.catalog.models import Listed, list_models, load
+from serveright.catalog.models import Listed, find, list_models, load
 from serveright.errors import UserError
 from serveright.families.read import read_model
 from serveright.families.verdict import family
@@ -26,7 +26,7 @@ from serveright.formats.read import read_checkpoint
 from serveright.readers.model import read_model_files
 from serveright.readers.scores import read_scores
 from serveright.types.choosing import Because, Choice, ChooseReport, StepReason
-from serveright.types.design import Reason
+from serveright.types.design import Reason, VerdictName
 from serveright.types.hardware import Fleet
 from serveright.types.model import Checkpoint, Family, ModelShape
 from serveright.types.reports import GpuCount
@@ -182,17 +182,21 @@ def _shape_reasons(subject: Subject) -> Iterator[StepReason]:
 
 
 def checkpoints(subject: Subject, fleet: Fleet) -> list[tuple[str, Checkpoint, bool]]:
-    """(id, checkpoint, assumed) in the order to try: what this GPU computes natively first. One published checkpoint a precision, the publisher's own first."""
+    """(id, checkpoint, assumed) in the order to try: what this GPU computes natively first. One published checkpoint a precision, the publisher's own first.
+
+    A checkpoint whose own config the catalogue holds is read, not assumed.
+    """
     files, dtype = subject.files, subject.checkpoint.dtype
     own = (files.id, subject.checkpoint, False)
     by_format: dict[str, tuple[str, Checkpoint, bool]] = {rules.main_format(subject.checkpoint).name: own}
     entries = cast("list[dict[str, Any]]", files.facts.get("checkpoints", []))
     organisation = files.id.partition("/")[0]
     for entry in sorted(entries, key=lambda e: (not str(e["id"]).startswith(f"{organisation}/"), e.get("source") != "vllm recipe")):
-        checkpoint = rules.assumed_checkpoint(str(entry.get("precision")), dtype)
+        own_config = find(str(entry["id"]))
+        checkpoint = read_checkpoint(own_config) if own_config else rules.assumed_checkpoint(str(entry.get("precision")), dtype)
         hardware = cast("list[str]", entry.get("hardware", []))
         if checkpoint is not None and (not hardware or fleet.gpu.key.partition("-")[0] in hardware):
-            by_format.setdefault(rules.main_format(checkpoint).name, (str(entry["id"]), checkpoint, True))
+            by_format.setdefault(rules.main_format(checkpoint).name, (str(entry["id"]), checkpoint, own_config is None))
     return sorted(by_format.values(), key=lambda item: rules.preference(fleet.gpu, rules.main_format(item[1])))
 
 
@@ -232,7 +236,7 @@ def _on_engines(subject: Subject, name: str, checkpoint: Checkpoint, assumed: bo
         open_to += [] if blocked else [engine]
     if not open_to:
         return why
-    files = msgspec.structs.replace(subject.files, id=name) if assumed else subject.files
+    files = msgspec.structs.replace(subject.files, id=name)
     model = Model(files=files, shape=subject.shape, checkpoint=checkpoint, family=subject.family)
     work = work_of(model)
     best: Served | None = None
@@ -253,6 +257,7 @@ def _on_engines(subject: Subject, name: str, checkpoint: Checkpoint, assumed: bo
             format=checkpoint.format,
         )
         notes.append(StepReason(step="hardware", code="checkpoint-assumed", text=text))
+    notes += [reason for verdict, reason in _verdicts(best.engine, subject, checkpoint, fleet) if verdict in ("unknown", "degraded")]
     notes += rules.format_reasons(fleet.gpu, rules.main_format(checkpoint))
     return Hosted(model=model, served=best, reasons=notes, assumed=assumed)
 
@@ -262,14 +267,22 @@ def _blocked(engine: Engine, subject: Subject, checkpoint: Checkpoint, fleet: Fl
     if not any(a.name == subject.shape.architecture for a in engine.table.architectures):
         text = msg("{engine} {version} has no class for {name}", engine=engine.name, version=engine.version, name=subject.shape.architecture)
         return [StepReason(step="hardware", code="architecture-unknown", text=text, against=True, source=engine.table.source)]
+    verdicts = _verdicts(engine, subject, checkpoint, fleet)
+    found = [reason for verdict, reason in verdicts if verdict == "blocked"]
+    if found or not verdicts or any(verdict != "unknown" for verdict, _ in verdicts):
+        return [msgspec.structs.replace(reason, against=True) for reason in found]
+    text = msg("no source says that {engine} {version} runs on {gpu} at all", engine=engine.name, version=engine.version, gpu=fleet.gpu.name)
+    return [StepReason(step="hardware", code="no-source", text=text, against=True)]
+
+
+def _verdicts(engine: Engine, subject: Subject, checkpoint: Checkpoint, fleet: Fleet) -> list[tuple[VerdictName, StepReason]]:
+    """What each gate that concerns this model says on this engine and chip."""
     wanted = rules.asked_of_gates(subject.shape, checkpoint)
-    found: list[StepReason] = []
+    found: list[tuple[VerdictName, StepReason]] = []
     for gate in load_gates():
-        if wanted.isdisjoint(gate.needs):
-            continue
-        verdict, reason, _ = gate_reason(gate, engine.name, engine.version, fleet.gpu, wanted)
-        if verdict == "blocked":
-            found.append(StepReason(step="hardware", code=reason.code, text=rules.worded(reason.text, engine.name), against=True, source=reason.source))
+        if not wanted.isdisjoint(gate.needs):
+            verdict, reason, _ = gate_reason(gate, engine.name, engine.version, fleet.gpu, wanted)
+            found.append((verdict, StepReason(step="hardware", code=reason.code, text=rules.worded(reason.text, engine.name), source=reason.source)))
     return found
 
 

@@ -12,10 +12,11 @@ from serveright.api.sizing import size_on
 from serveright.catalog.calibration import load_performance
 from serveright.catalog.gates import load_gates
 from serveright.catalog.gpus import gpu_keys, load_gpu, parse_gpu_spec
+from serveright.catalog.glossary import glossary
 from serveright.catalog.topics import topic_text, topic_title, topics
 from serveright.types.engine import Parallel, Settings, Sized
 from serveright.types.hardware import Fleet
-from serveright.types.lessons import ExplainReport, Section, TopicLine, TopicList
+from serveright.types.lessons import ExplainReport, Glossary, GlossaryTerm, Section, TopicLine, TopicList
 from serveright.types.source import ModelFiles
 from serveright.types.text import Msg, msg
 
@@ -24,10 +25,14 @@ CAPABILITIES = (89, 90, 100, 120)
 """Columns of the kernel table: Ada, Hopper, data-centre and workstation Blackwell."""
 
 
-def explain(topic: str | None = None, *, model: str | ModelFiles | None = None, gpu: str | None = None, lang: str = "en") -> ExplainReport | TopicList:
-    """One topic in `lang`, or the list of topics. Raises UserError."""
+def explain(
+    topic: str | None = None, *, model: str | ModelFiles | None = None, gpu: str | None = None, lang: str = "en"
+) -> ExplainReport | TopicList | Glossary:
+    """One topic in `lang`, the list of topics, or the `glossary`. Raises UserError."""
     if topic is None:
         return TopicList(topics=tuple(TopicLine(topic=name, title=topic_title(name, lang)) for name in topics()))
+    if topic == "glossary":
+        return Glossary(terms=tuple(GlossaryTerm(en=t.en, ko=t.ko, meaning=t.meaning_ko if lang == "ko" else t.meaning) for t in glossary()))
     text = topic_text(topic, lang)
     usual = topics()[topic]
     asked_gpu = gpu or str(usual["gpu"])

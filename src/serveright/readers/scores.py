@@ -8,7 +8,7 @@ from typing import Any, cast
 from serveright.errors import InputError
 from serveright.types.text import Msg, msg
 
-FORM = msg("Write one `org/model,score` a line, or a TOML table [scores] with \"org/model\" = number.")
+FORM = msg('Write one `org/model,score` a line, or a TOML table [scores] with "org/model" = number.')
 
 
 def read_scores(path: str) -> dict[str, float]:

@@ -31,6 +31,21 @@ class TopicList(Struct, frozen=True, kw_only=True):
     topics: tuple[TopicLine, ...]
 
 
+class GlossaryTerm(Struct, frozen=True, kw_only=True):
+    """One word a language, and what it means, in the asked language."""
+
+    en: str
+    ko: str
+    meaning: str
+
+
+class Glossary(Struct, frozen=True, kw_only=True):
+    """The words the texts keep to."""
+
+    schema: str = "serveright.explain/1"
+    terms: tuple[GlossaryTerm, ...]
+
+
 class ExplainReport(Struct, frozen=True, kw_only=True):
     """One topic in one language, every number computed for `model` on `gpu`. `note`: another model had to serve, and why."""
 

@@ -51,7 +51,17 @@ def command(
     from serveright.outputs.views.choose import document
 
     report = api.choose(
-        gpu, traffic, gpus=gpus, nodes=nodes, engine=engine, needs=needs, scores=scores_file, because=because, origin=origin, extra_models=extra, among=among or None
+        gpu,
+        traffic,
+        gpus=gpus,
+        nodes=nodes,
+        engine=engine,
+        needs=needs,
+        scores=scores_file,
+        because=because,
+        origin=origin,
+        extra_models=extra,
+        among=among or None,
     )
     fits = [c for c in report.candidates if c.verdict == "fits"]
     out.show(report, document, quiet="\n".join(c.checkpoint for c in fits))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from serveright.types.document import Block, Bullets, Code, Document, Heading, Paragraph, Table
-from serveright.types.lessons import ExplainReport, TopicList
+from serveright.types.lessons import ExplainReport, Glossary, TopicList
 from serveright.types.text import Msg, msg
 
 
@@ -45,3 +45,9 @@ def topics(report: TopicList) -> Document:
             Paragraph(msg("serveright explain TOPIC --model MODEL --gpu GPU computes the numbers for yours.")),
         ),
     )
+
+
+def glossary(report: Glossary) -> Document:
+    """The words."""
+    rows = tuple((term.en, term.ko, term.meaning) for term in report.terms)
+    return Document(title=msg("Words"), blocks=(Table((msg("English"), msg("Korean"), msg("meaning")), rows, wide=(2,)),))
