@@ -182,12 +182,8 @@ def _layout(concurrency: float, tokens: int, boot: Boot) -> float | None:
 
 def write(calibration: VllmMemory, guesses: Sequence[Guess]) -> None:
     """The calibration with its spread, as TOML."""
-    shares = sorted(
-        (g.boot.settings.mem_fraction or 0) and (g.memory.kv_pool_bytes - (g.boot.available or 0)) / g.memory.budget_bytes
-        for g in guesses
-        if g.available_error is not None
-    )
-    low, high = shares[len(shares) // 10], shares[-1 - len(shares) // 10]
+    shares = sorted(1 + (g.memory.kv_pool_bytes - (g.boot.available or 0)) / g.memory.overhead_bytes for g in guesses if g.available_error is not None)
+    low, high = min(1.0, shares[len(shares) // 10]), max(1.0, shares[-1 - len(shares) // 10])
     lines = [
         "# Written by tools/fit_memory; not edited by hand. Bytes, or multiples as types/vllm.py VllmMemory says.",
         f'source = "{calibration.source}"',

@@ -14,7 +14,7 @@ GPUS = {"A100": "a100-80gb-sxm", "L40S": "l40s", "H100": "h100-sxm", "H200": "h2
 FIELDS = {
     "vllm": (
         "block_size", "num_groups", "pool_bytes_per_block", "bytes_per_token_total_per_gpu", "state_bytes_per_seq_per_gpu",
-        "bytes_per_token_window_layers_per_gpu", "bytes_for_one_request", "max_num_batched_tokens", "max_in_flight_tokens", "attn_backends", "error",
+        "bytes_per_token_window_layers_per_gpu", "bytes_for_one_request", "max_num_batched_tokens", "max_in_flight_tokens", "attn_backends", "moe_backends", "error",
     ),
     "sglang": (
         "kv_bytes_per_token_per_gpu", "kv_dtype", "state.bytes_per_slot", "state.slots_per_request", "pool_at_40GiB_rest_memory.max_total_num_tokens",

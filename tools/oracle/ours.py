@@ -19,14 +19,19 @@ from serveright.types.hardware import Gpu
 from serveright.types.source import ModelFiles
 
 REST_GIB = 40.0
+AT_LOAD = ("sglang-heads-not-divisible",)
 DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp8_e4m3": "float8_e4m3fn", "fp8_e5m2": "float8_e5m2", "nvfp4": "float4_e2m1fn_x2"}
 
 
 def answer(engine: str, version: str, job: dict[str, Any], gpu: Gpu) -> dict[str, Any]:
     """One row for one job; `error` where we say the engine refuses."""
-    files = model_files(Path(job["folder"]))
+    return job["row"] | sized(engine, version, job, gpu, model_files(Path(job["folder"])))
+
+
+def sized(engine: str, version: str, job: dict[str, Any], gpu: Gpu, files: ModelFiles) -> dict[str, Any]:
+    """The fields of a row for a config at hand; `job`: tp, kv, mtp, flags, lengths."""
     settings = asked(engine, job)
-    return job["row"] | (_vllm if engine == "vllm" else _sglang)(version, job, gpu, files, settings)
+    return (_vllm if engine == "vllm" else _sglang)(version, job, gpu, files, settings)
 
 
 def model_files(folder: Path) -> ModelFiles:
@@ -44,15 +49,18 @@ def asked(engine: str, job: dict[str, Any]) -> Settings:
         "enable_prefix_caching": "prefix_caching",
         "block_size": "block_tokens",
     }
-    strange = job["flags"].keys() - known.keys()
+    turned = {"disable_radix_cache": "prefix_caching"}
+    strange = job["flags"].keys() - known.keys() - turned.keys() - {"enable_expert_parallel"}
     if strange:
         raise SystemExit(f"--compare cannot translate {', '.join(sorted(strange))}")
-    more = {known[name]: value for name, value in job["flags"].items()}
+    more = {known[name]: value for name, value in job["flags"].items() if name in known}
+    more |= {turned[name]: not value for name, value in job["flags"].items() if name in turned}
+    ep = job["tp"] if job["flags"].get("enable_expert_parallel") else 1
     kv_dtype = None if engine == "sglang" and job["kv"] == "auto" else job["kv"]
     draft = {"speculative_method": "mtp", "speculative_tokens": job["mtp"]} if job["mtp"] else {}
     # vLLM is told the longest request as its context; SGLang keeps the model's own, which its request limit hangs on.
     context = max(job["lengths"]) if engine == "vllm" else None
-    return Settings(parallel=Parallel(tp=job["tp"]), context_tokens=context, kv_dtype=kv_dtype, **draft, **more)
+    return Settings(parallel=Parallel(tp=job["tp"], ep=ep), context_tokens=context, kv_dtype=kv_dtype, **draft, **more)
 
 
 def _vllm(version: str, job: dict[str, Any], gpu: Gpu, files: ModelFiles, settings: Settings) -> dict[str, Any]:
@@ -69,6 +77,7 @@ def _vllm(version: str, job: dict[str, Any], gpu: Gpu, files: ModelFiles, settin
         "max_num_batched_tokens": made.schedule.token_budget,
         "max_in_flight_tokens": made.schedule.in_flight_tokens,
         "attn_backends": sorted(r.name for r in made.readers),
+        **({"moe_backends": [made.experts.upper()]} if made.experts else {}),
     }
 
 
@@ -78,8 +87,10 @@ def _sglang(version: str, job: dict[str, Any], gpu: Gpu, files: ModelFiles, sett
     args = decide(at, settings)
     pool = fill(args, at, REST_GIB)
     refusals = (*args.refusals, *pool.refusals)
-    if refusals:
-        return {"error": refusals[0].text}
+    # Nothing is built there: what a layer's own constructor refuses, the engine's configuration code does not see.
+    seen = [r for r in refusals if r.code not in AT_LOAD]
+    if seen:
+        return {"error": seen[0].text}
     lay, out = layout(shape, checkpoint, gpu, behaviour, settings), resolved_of(args, at)
     state = {"state": {"bytes_per_slot": lay.state_bytes_per_slot, "slots_per_request": lay.state_slots_per_request}} if lay.state_bytes_per_slot else {}
     return state | {

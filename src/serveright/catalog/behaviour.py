@@ -27,7 +27,7 @@ def load_vllm_behaviour(version: str) -> VllmBehaviour:
     at = version_key(version)
     checked = [v for v in raw["checked"] if version_key(v) <= at]
     data: dict[str, Any] = {name: _step(entry["steps"], at) for name, entry in raw["values"].items()}
-    for listed in ("batch_tiers", "priorities", "backends"):
+    for listed in ("batch_tiers", "priorities", "backends", "moe"):
         data[listed] = [_bare(item) for item in raw[listed] if _covers(item, at)]
     return msgspec.convert({**data, "version": checked[-1] if checked else raw["checked"][0], "asked_version": version}, VllmBehaviour)
 

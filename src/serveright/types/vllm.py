@@ -67,6 +67,17 @@ class Priority(Struct, frozen=True, kw_only=True):
     mm_prefix: bool | None = None
 
 
+class MoeRule(Struct, frozen=True, kw_only=True):
+    """The expert kernel taken for one number format on these devices; `expert_parallel` None: with and without."""
+
+    format: str
+    sms: tuple[int, ...]
+    kernel: str
+    expert_parallel: bool | None = None
+    slice_multiple: int = 1
+    """The width of an expert on one GPU must be a multiple of this."""
+
+
 class VllmBehaviour(Struct, frozen=True, kw_only=True):
     """Everything of one version that sizing asks for. Names of architectures are the engine's own keys, never model names."""
 
@@ -121,6 +132,8 @@ class VllmBehaviour(Struct, frozen=True, kw_only=True):
     """Architecture -> tokens of its largest image or video, which must fit one step because image tokens see each other."""
     own_cache: tuple[str, ...]
     """Architectures whose cache the engine builds with code of their own that is not rebuilt here."""
+    moe: tuple[MoeRule, ...] = ()
+    """Expert kernels by format and device, first match; what was never executed is not in it."""
     replicated_states: tuple[str, ...]
     """Backends of recurrent layers whose whole state lies on every tensor-parallel GPU."""
     tower_split: tuple[str, ...]
@@ -160,4 +173,4 @@ class VllmMemory(Struct, frozen=True, kw_only=True):
     graphs: MemoryTerm
     """Bytes of the graph estimate."""
     spread: tuple[float, float]
-    """10th and 90th percentile of (observed - predicted) overhead over the budget, model left out."""
+    """10th and 90th percentile of observed over predicted overhead, model left out: multiples of the estimate, around 1."""

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from serveright.catalog.behaviour import load_vllm_behaviour
 from serveright.engines.vllm import resolve
 from serveright.types.engine import Parallel, Resolved, Settings
-from serveright.types.model import Layer, ModelShape
+from serveright.types.model import Layer, ModelShape, Tower
 from tests.engines.vllm.models import PLAIN, full, latent, model
 from tests.engines.vllm.oracle import gpu
 
@@ -73,3 +73,47 @@ def test_defaults_by_version(version: str, share: float, budget: int, seqs: int,
 def test_backends_of_latent_models(capability: str, kv: str | None, decode: str, block: int) -> None:
     found = asked(DEEPSEEK, capability, kv_dtype=kv)
     assert (found.attention_decode, found.block_tokens) == (decode, block)
+
+
+GLM_V = replace(LLAMA, architecture="Glm4vMoeForConditionalGeneration", towers=(Tower(kind="vision", layers=24, hidden=1536, heads=12),))
+
+
+@pytest.mark.parametrize(("tp", "kv"), [(8, 10), (4, 10), (3, 4), (8, 3)])
+def test_kv_heads_must_divide_or_be_divided(tp: int, kv: int) -> None:
+    found = asked(model(*[full(kv, 24 * 10)] * 4), parallel=Parallel(tp=tp))
+    assert "kv_heads_not_divisible" in {r.code for r in found.refusals}
+
+
+def test_image_encoders_with_uneven_heads() -> None:
+    assert [r.text for r in asked(GLM_V, parallel=Parallel(tp=8)).refusals] == ["AssertionError: 12 is not divisible by 8"]
+    assert asked(GLM_V, parallel=Parallel(tp=4)).refusals == ()
+    assert asked(GLM_V, parallel=Parallel(tp=8), language_only=True).refusals == ()
+    assert asked(GLM_V, parallel=Parallel(tp=8), extra={"mm-encoder-tp-mode": "data"}).refusals == ()
+
+
+def test_a_storage_format_is_no_dtype_and_drags_nothing_along() -> None:
+    found = asked(LLAMA, extra={"dtype": "fp8"})
+    assert [r.code for r in found.refusals] == ["dtype_unknown"]
+    assert found.attention_decode == "FLASH_ATTN"
+
+
+def test_float32_configs_run_in_16_bits() -> None:
+    assert asked(replace(LLAMA, dtype="float32")).kv_dtype == "bf16"
+    assert asked(replace(LLAMA, dtype="float32"), extra={"dtype": "float"}).kv_dtype == "fp32"
+
+
+@pytest.mark.parametrize(
+    ("shape", "backend"),
+    [(LLAMA, "ROCM_ATTN"), (GPT, "ROCM_ATTN"), (DEEPSEEK, "TRITON_MLA"), (model(*[full(8, 64, 72)] * 2), "ROCM_AITER_UNIFIED_ATTN")],
+)
+def test_amd_takes_its_own_backends(shape: ModelShape, backend: str) -> None:
+    amd = replace(gpu("9.0"), vendor="AMD", capability=None, name="AMD Instinct MI300X")
+    found = resolve(shape, PLAIN, amd, load_vllm_behaviour("0.33.0"), Settings(context_tokens=8192))
+    assert (found.refusals, found.attention_decode) == ((), backend)
+
+
+def test_other_platforms_are_unknown_and_name_no_kernel() -> None:
+    npu = replace(gpu("9.0"), vendor="Huawei", capability=None, name="Ascend")
+    found = resolve(LLAMA, PLAIN, npu, load_vllm_behaviour("0.33.0"), Settings(context_tokens=8192))
+    assert [(r.code, r.text) for r in found.refusals] == [("layout_unknown", "")]
+    assert found.attention_decode == found.attention_prefill == "unknown"

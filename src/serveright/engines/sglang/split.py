@@ -29,7 +29,7 @@ def split_of(args: Args, at: Situation, gpu: Gpu, weights: int, memory: SglangMe
         weights_bytes=weights,
         overhead_bytes=overhead,
         kv_pool_bytes=pool,
-        overhead_range=(int(load.low) + images - spread // 2, int(load.high) + images + spread // 2),
+        overhead_range=(max(0, int(load.low) + images - spread // 2), int(load.high) + images + spread // 2),
         overhead_parts={"loading": int(load.value), "images": images} if images else {"loading": int(load.value)},
         derivation=(_derive(before, weights, int(load.value), fraction, images, pool),),
     )

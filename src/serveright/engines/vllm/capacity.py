@@ -4,7 +4,7 @@ from serveright.engines.vllm.layout import request_blocks
 from serveright.engines.vllm.plan import Plan
 from serveright.types.derivation import Derivation
 from serveright.types.engine import Capacity, MemorySplit, Refusal
-from serveright.types.text import msg
+from serveright.types.text import Msg, msg
 from serveright.units import GIB
 
 _TRY = "Try increasing `gpu_memory_utilization`"
@@ -66,7 +66,7 @@ def _refusals(plan: Plan, available: int, context_tokens: int) -> list[Refusal]:
     where = "v1/core/kv_cache_planning.py _check_enough_kv_cache_memory"
     if usable <= 0:
         text = f"No available memory for the cache blocks. {_TRY} when initializing the engine"
-        return [Refusal(code="no_cache_memory", text=text, why=msg("weights and workspace leave {left:gib} for the cache", left=available), source=where)]
+        return [Refusal(code="no_cache_memory", text=text, why=_nothing_left(available), source=where)]
     if needed <= usable:
         return []
     fits = longest(plan, usable, context_tokens)
@@ -77,6 +77,12 @@ def _refusals(plan: Plan, available: int, context_tokens: int) -> list[Refusal]:
     )
     why = msg("one request of {tokens:n} tokens takes {needed:gib}, {left:gib} is there", tokens=context_tokens, needed=needed, left=usable)
     return [Refusal(code="request_does_not_fit", text=text, why=why, source=where)]
+
+
+def _nothing_left(available: int) -> Msg:
+    if available < 0:
+        return msg("weights and workspace alone exceed the memory vLLM may use by {excess:gib}: nothing is left for the cache", excess=-available)
+    return msg("weights and workspace leave {left:gib} for the cache", left=available)
 
 
 def _derive(plan: Plan, memory: MemorySplit, blocks: int, per_request: int, concurrency: float) -> list[Derivation]:

@@ -25,14 +25,14 @@ def split(shape: ModelShape, plan: Plan, weight_bytes_per_gpu: int, gpu: Gpu, ca
     overhead = sum(parts.values())
     given = settings.extra.get("kv-cache-memory-bytes")
     pool = int(given) if given else budget - weight_bytes_per_gpu - overhead
-    low, high = (round(budget * share) for share in calibration.spread)
+    low, high = (round(overhead * share) for share in calibration.spread)
     return MemorySplit(
         device_bytes=gpu.memory_bytes,
         budget_bytes=budget,
         weights_bytes=weight_bytes_per_gpu,
         overhead_bytes=overhead,
         kv_pool_bytes=pool,
-        overhead_range=(max(0, overhead + low), overhead + high),
+        overhead_range=(low, min(high, max(overhead, budget))),
         overhead_parts=parts,
         derivation=tuple(_derive(gpu, fraction, budget, weight_bytes_per_gpu, overhead, pool, calibration) if not given else ()),
     )

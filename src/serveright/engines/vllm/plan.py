@@ -13,6 +13,7 @@ from serveright.engines.vllm.blocks import BlockChoice, choose_block
 from serveright.engines.vllm.combinations import PLATFORMS, Device
 from serveright.engines.vllm.grouping import CannotGroup, group_layers, pool_block_bytes
 from serveright.engines.vllm.layers import Reader, readers, select, sparse_word, specs
+from serveright.engines.vllm.moe import expert_kernel
 from serveright.engines.vllm.parallel import split_stages
 from serveright.engines.vllm.scheduling import Schedule, schedule
 from serveright.engines.vllm.site import (
@@ -56,6 +57,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     state_mode: str | None
     state_dtype: str | None
     demand: Demand
+    experts: str | None
+    """Kernel of the routed experts; None for dense models and where it is not known."""
     refusals: tuple[Refusal, ...]
 
     @property
@@ -97,6 +100,7 @@ def plan(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: VllmBeh
         state_mode=("align" if aligned else "none") if states else None,
         state_dtype=next((s.state_dtype for s in states.values()), None),
         demand=Demand(in_flight_tokens=times.in_flight_tokens, dcp=settings.parallel.dcp, aligned_states=aligned),
+        experts=expert_kernel(shape, checkpoint, device, behaviour, settings),
         refusals=tuple(found),
     )
 

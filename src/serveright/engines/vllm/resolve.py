@@ -27,6 +27,7 @@ def resolved(plan: Plan, shape: ModelShape, settings: Settings) -> Resolved:
         attention_prefill=prefill_backend(shape, plan, decode) if known else "unknown",
         attention_decode=decode if known else "unknown",
         indexer=next((r.name for r in plan.readers if r.name in _INDEXERS), None) if known else None,
+        moe=plan.experts,
         kv_dtype=plain_word(site.cache_dtype, site.model_dtype),
         kv_itemsize=0.5625 if site.cache_dtype.startswith("nvfp4") else itemsize(site.cache_dtype, site.model_dtype),
         block_tokens=plan.block,
@@ -39,7 +40,7 @@ def resolved(plan: Plan, shape: ModelShape, settings: Settings) -> Resolved:
         state_mode=plan.state_mode,
         state_dtype=plan.state_dtype,
         refusals=plan.refusals,
-        choices=tuple(_choices(plan, settings, decode)),
+        choices=tuple(_choices(plan, shape, settings, decode)),
         extra={
             "cache_dtype": site.cache_dtype,
             "page_layout": plan.page_layout,
@@ -63,8 +64,15 @@ def prefill_backend(shape: ModelShape, plan: Plan, decode: str) -> str:
     return "FLASH_ATTN"
 
 
-def _choices(plan: Plan, settings: Settings, decode: str) -> Iterator[Msg]:
+def _choices(plan: Plan, shape: ModelShape, settings: Settings, decode: str) -> Iterator[Msg]:
     site, times, choice = plan.site, plan.schedule, plan.choice
+    if plan.experts and not settings.moe_backend:
+        yield msg("expert kernel on this GPU: {kernel}", kernel=plan.experts)
+    if shape.model_type in site.behaviour.head_dim_overwritten and plan.state_mode:
+        yield msg(
+            "transformers' own config class replaces head_dim by the rope part's width, and linear layers take it for theirs; the repository's class "
+            "(--trust-remote-code) keeps the config's"
+        )
     if settings.kv_dtype is None:
         yield msg("KV cache dtype left to vLLM: it stores {dtype}", dtype=plain_word(site.cache_dtype, site.model_dtype))
     if not settings.attention_backend:
