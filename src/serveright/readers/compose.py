@@ -14,7 +14,10 @@ from serveright.readers.yaml_tree import Node, get, items, pairs, place, placed,
 from serveright.types.command import Word
 from serveright.types.text import Msg
 
-_VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?::?-([^}]*))?\}")
+_VARIABLE = re.compile(r"(?<!\$)\$\{([A-Za-z_]\w*)(?::?-([^}]*))?\}")
+
+_OPEN = re.compile(r"(?<!\$)(?:\$\$)*\$\{")
+"""A variable without a known value; `$$` is a plain dollar."""
 
 
 class Compose:
@@ -56,7 +59,8 @@ class Compose:
     def _value(self, node: Node) -> Value:
         here = placed(node, self.lines, self.file)
         filled = _defaults(here.text)
-        literal = "${" not in filled
+        literal = _OPEN.search(filled) is None
+        filled = filled.replace("$$", "$")
         return Value(Placed(filled, self.file, here.anchors if filled == here.text else here.anchors[:1]), literal)
 
     def _environment(self, service: Node) -> dict[str, Word]:
@@ -78,7 +82,7 @@ class Compose:
 
 
 def _defaults(value: str) -> str:
-    return _VARIABLE.sub(lambda match: match[2] if match[2] is not None else match[0], value)
+    return _VARIABLE.sub(lambda match: match[2] if match[2] is not None else match[0], value)  # `$${X}` stays: `_VARIABLE` looks behind
 
 
 def _gpu_count(service: Node, env: dict[str, Word]) -> int | None:
