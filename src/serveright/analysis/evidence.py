@@ -6,7 +6,7 @@ from itertools import pairwise
 from serveright.analysis.given import Given
 from serveright.types.diagnosis import LogReading, Scrape, Sign
 from serveright.types.engine import Sized
-from serveright.types.model import Latent, ModelShape, Recurrent
+from serveright.types.model import Attention, Latent, ModelShape, Recurrent
 from serveright.types.text import msg
 
 FULL = 0.95
@@ -185,10 +185,18 @@ def command_signs(given: Given, shape: ModelShape | None) -> Iterator[Sign]:
     if given.parallel.gpus == 1:
         yield _said(given, "one_gpu")
     if shape is not None:
-        mixers = [mixer for layer in shape.layers for mixer in layer.mixers]
-        yield _said(given, "recurrent" if any(isinstance(mixer, Recurrent) for mixer in mixers) else "not_recurrent")
-        if not any(isinstance(mixer, Latent) and mixer.indexer is not None for mixer in mixers):
-            yield _said(given, "not_dsa")
+        yield from shape_signs(shape, given.command.location.file)
+
+
+def shape_signs(shape: ModelShape, source: str) -> Iterator[Sign]:
+    """Kinds of layers the model has, and has not, as far as causes ask."""
+    mixers = [mixer for layer in shape.layers for mixer in layer.mixers]
+    recurrent = any(isinstance(mixer, Recurrent) for mixer in mixers)
+    dsa = any(isinstance(mixer, Latent) and mixer.indexer is not None for mixer in mixers)
+    windows = any(isinstance(mixer, Attention) and (mixer.window_tokens or mixer.chunk_tokens) for mixer in mixers)
+    for key in ("recurrent" if recurrent else "not_recurrent", "" if dsa else "not_dsa", "" if windows or recurrent else "no_windows"):
+        if key:
+            yield Sign(key=f"command:{key}", source=source, text=_WORDS[key])
 
 
 _WORDS = {
@@ -209,6 +217,7 @@ _WORDS = {
     "one_gpu": msg("there is one rank only"),
     "recurrent": msg("the model has recurrent layers"),
     "not_recurrent": msg("the model has no recurrent layers"),
+    "no_windows": msg("every layer keeps the whole context anyway"),
     "not_dsa": msg("the model has no sparse latent attention"),
 }
 

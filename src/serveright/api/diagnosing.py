@@ -1,15 +1,17 @@
 """From symptom to cause: whatever the operator has -> signs -> causes, with the repair as a command."""
 
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from serveright.analysis.evidence import command_signs, log_signs, scrape_signs, sized_signs
+from serveright.analysis.evidence import command_signs, log_signs, scrape_signs, shape_signs, sized_signs
 from serveright.analysis.memory_from_log import memory_parts
 from serveright.analysis.not_a_fault import not_a_fault
 from serveright.api.auditing import Ask, facts_of, read
+from serveright.api.loading import load_model
 from serveright.errors import InputError, UserError
 from serveright.readers.benchmark import BenchPoint, parse_benchmark
 from serveright.readers.echo import command_of_echo
@@ -25,6 +27,7 @@ from serveright.rules.context import Context
 from serveright.rules.run import audit_command
 from serveright.types.command import LaunchCommand
 from serveright.types.diagnosis import Cause, DiagnoseReport, LogReading, Scrape, Sign
+from serveright.types.engine import Sized
 from serveright.types.engine_table import EngineName
 from serveright.types.report import Edit, Finding
 from serveright.types.text import Msg, msg
@@ -76,8 +79,11 @@ def diagnose(bundle: Bundle, progress: Progress | None = None, tell: Callable[[M
     context = None if seen.command is None else Context.of(seen.command, facts_of(seen.command, asked))
     findings: list[Finding] = [] if context is None else audit_command(context)
     signs = seen.signs if context is None else (*seen.signs, *command_signs(context, context.shape))
-    if context is not None and context.sized is not None:
-        signs = (*signs, *sized_signs(context.sized, context.command.location.file))
+    sized = _sized_alone(bundle, asked, engine) if context is None else context.sized
+    if context is None and bundle.model is not None:
+        signs = (*signs, *shape_signs(load_model(bundle.model).shape, "--config"))
+    if sized is not None:
+        signs = (*signs, *sized_signs(sized, context.command.location.file if context else "--config"))
     scored = score(signs, findings, engine)
     causes = ranked(scored)
     if not any(cause.likelihood > 0.4 for cause in causes):
@@ -90,9 +96,9 @@ def diagnose(bundle: Bundle, progress: Progress | None = None, tell: Callable[[M
         causes=causes,
         corrected_command=None if context is None else corrected(seen, causes, context, asked),
         ruled_out=ruled_out(scored, causes),
-        not_a_fault=not_a_fault(signs, seen.scrapes, any(point.random for point in seen.bench), None if context is None else context.sized),
+        not_a_fault=not_a_fault(signs, seen.scrapes, any(point.random for point in seen.bench), sized),
         next_checks=checks,
-        memory=() if context is None or context.sized is None else memory_parts(seen.logs, context.sized),
+        memory=() if sized is None else memory_parts(seen.logs, sized),
         notes=seen.notes,
     )
 
@@ -207,6 +213,15 @@ def _engine(bundle: Bundle, seen: Seen) -> tuple[str | None, str | None]:
     )
     version = bundle.version or next((log.version for log in seen.logs if log.version), None) or (seen.command.engine_version if seen.command else None)
     return engine, version
+
+
+def _sized_alone(bundle: Bundle, asked: Ask, engine: str | None) -> Sized | None:
+    """Without a command, what the engine makes of the model with its defaults: enough to compare memory lines with, no ground for findings."""
+    if bundle.model is None or bundle.gpu is None or engine is None:
+        return None
+    text = f"vllm serve {shlex.quote(bundle.model)}" if engine == "vllm" else f"python3 -m sglang.launch_server --model-path {shlex.quote(bundle.model)}"
+    command = _first(text, "--config", asked)
+    return None if command is None else facts_of(command, asked).sized
 
 
 def corrected(seen: Seen, causes: tuple[Cause, ...], context: Context, asked: Ask) -> str | None:

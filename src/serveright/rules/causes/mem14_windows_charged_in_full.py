@@ -19,6 +19,7 @@ CAUSE = CauseRule(
     },
     against={
         "log:groups_off_connector": 2,
+        "command:no_windows": 4,
     },
     audited=True,
     engine="vllm",
