@@ -47,3 +47,14 @@ def test_place(tmp_path: Path) -> None:
     assert report["placed"][0]["offer"]["gpu"] == "l40s"
     file.write_text(file.read_text().replace("rate_per_s = 1", "rate_per_s = 500"))
     assert "Short" in run("place", str(file), "--engine", "vllm", "--lang", "en", code=1)
+
+
+def test_scale() -> None:
+    report = json.loads(run("scale", "Qwen/Qwen3-8B", "--gpu", "1xl40s", "--engine", "vllm", "--curve", "0h:1,8h:30,20h:5", "--tpot", "0.05", "--json"))
+    copies = [step["copies"] for step in report["steps"]]
+    assert max(copies) == report["peak_copies"]
+    assert report["peak_copies"] * report["copy_rate_per_s"] * report["headroom"] >= 30
+    rise = next(step for step in report["steps"] if step["copies"] == report["peak_copies"])
+    assert rise["at_s"] == 8 * 3600 - report["startup_s"]
+    assert report["copy_hours"] < report["fixed_copy_hours"]
+    run("scale", "Qwen/Qwen3-8B", "--gpu", "1xl40s", "--curve", "nonsense", code=2)

@@ -95,28 +95,28 @@ def _best_of(wish: Wish, shelves: Sequence[Shelf], engines: Sequence[Engine]) ->
         gpu = load_gpu(shelf.gpu)
         best: float = 0.0
         for gpus in (size for size in range(1, gpu.gpus_per_node + 1) if gpu.gpus_per_node % size == 0 and size <= shelf.count):
-            offers = [offer for engine in engines if (offer := _offer(engine, model, gpu, gpus, wish)) is not None]
+            offers = [offer for engine in engines if (offer := best_offer(engine, model, gpu, gpus, wish.traffic, wish.model)) is not None]
             top = max(offers, key=lambda offer: offer.rate_per_s, default=None)
             if top is not None and top.rate_per_s / gpus > best * 0.5:
                 best = max(best, top.rate_per_s / gpus)
                 yield top
 
 
-def _offer(engine: Engine, model: Model, gpu: Gpu, gpus: int, wish: Wish) -> Offer | None:
-    """One copy on so many GPUs at the highest rate that keeps the targets; None where none does."""
+def best_offer(engine: Engine, model: Model, gpu: Gpu, gpus: int, traffic: Traffic, name: str, *, split: bool = False) -> Offer | None:
+    """One copy on so many GPUs at the highest rate that keeps the targets; None where none does, and where fewer GPUs would do unless `split` lets the GPUs hold several."""
     fleet, work = Fleet(gpu=gpu, count=gpus), work_of(model)
     best: Offer | None = None
     for concurrency in CONCURRENCIES:
-        served = serve(engine, model, fleet, _closed(wish.traffic, concurrency, model), work)
-        if not isinstance(served, Served) or served.candidate.parallel.replicas > 1 or served.candidate.estimate is None:
+        served = serve(engine, model, fleet, _closed(traffic, concurrency, model), work)
+        if not isinstance(served, Served) or (served.candidate.parallel.replicas > 1 and not split) or served.candidate.estimate is None:
             break
         estimate = served.candidate.estimate
-        if not _keeps(wish.traffic, estimate.ttft_median_s, estimate.tpot_s):
+        if not _keeps(traffic, estimate.ttft_median_s, estimate.tpot_s):
             break
         if best is not None and estimate.requests_per_s < best.rate_per_s * 1.01:
             break
         best = Offer(
-            model=wish.model,
+            model=name,
             gpu=gpu.key,
             gpus=gpus,
             rate_per_s=estimate.requests_per_s,
