@@ -36,11 +36,19 @@ def test_simulation_stands_beside_the_closed_form() -> None:
 
 def test_measurements_pull_estimates_of_their_engine_towards_them() -> None:
     free = ask(engine="both")
-    plain = {c.engine.name: c.estimate for c in free.candidates if c.estimate and c.parallel.tp == 8 and c.parallel.ep == 1 and not c.speculative_tokens and c.parallel.dcp == 1}
+    plain = {
+        c.engine.name: c.estimate
+        for c in free.candidates
+        if c.estimate and c.parallel.tp == 8 and c.parallel.ep == 1 and not c.speculative_tokens and c.parallel.dcp == 1
+    }
     slow = 1.5 * plain["vllm"].tpot_s  # type: ignore[union-attr]
     runs = tuple(MeasuredRun(concurrency=load, input_tokens=2048, output_tokens=512, tpot_s=slow, engine="vllm", layout="TP8") for load in (32, 33))
     report = ask(wishes=Wishes(calibrate=runs), engine="both")
-    after = {c.engine.name: c.estimate for c in report.candidates if c.estimate and c.parallel.tp == 8 and c.parallel.ep == 1 and not c.speculative_tokens and c.parallel.dcp == 1}
+    after = {
+        c.engine.name: c.estimate
+        for c in report.candidates
+        if c.estimate and c.parallel.tp == 8 and c.parallel.ep == 1 and not c.speculative_tokens and c.parallel.dcp == 1
+    }
     assert after["sglang"] == plain["sglang"]
     assert after["vllm"].tpot_s == pytest.approx(slow, rel=0.12)  # type: ignore[union-attr]
     width = [high / low for low, high in (e.range["tpot_s"] for e in (plain["vllm"], after["vllm"]) if e)]
