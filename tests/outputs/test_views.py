@@ -118,3 +118,10 @@ def test_markdown_has_no_empty_names_and_shows_the_numbers_of_a_formula() -> Non
     assert "****" not in page
     assert "**  " not in page
     assert "kv_layers * kv_row_bytes = 36 * 4,096`" in page
+
+
+def test_what_is_not_understood_fits_on_no_engine() -> None:
+    for changes in ({"layer_types": ["magic_attention"] * CONFIG["num_hidden_layers"]}, {"torch_dtype": "float8_e4m3fn", "dtype": "float8_e4m3fn"}):
+        report = api.size(files(**changes), "8xh200", context_tokens=4_096, engine="sglang")
+        assert not report.results[0].fits
+        assert "unknown here" in shown(size.document(report)) or "float8_e4m3fn" in shown(size.document(report))

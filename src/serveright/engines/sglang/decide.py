@@ -6,11 +6,11 @@ from serveright.engines.sglang import backends, dsa, memory, moe, spec, state
 from serveright.engines.sglang.args import Args, Situation, given
 from serveright.engines.sglang.refuse import refuse
 from serveright.engines.sglang.seen import device_of, see
-from serveright.types.engine import Resolved, Settings
+from serveright.types.engine import Refusal, Resolved, Settings
 from serveright.types.hardware import Gpu
-from serveright.types.model import Checkpoint, ModelShape
+from serveright.types.model import Checkpoint, ModelShape, UnknownMixer
 from serveright.types.sglang import SglangBehaviour
-from serveright.types.text import msg
+from serveright.types.text import Msg, msg
 
 _WORDS = {"bfloat16": "bf16", "bf16": "bf16"}
 _ITEMS = {"bf16": 2.0, "fp16": 2.0, "fp8_e4m3": 1.0, "fp8_e5m2": 1.0, "mxfp8": 1.0, "nvfp4": 0.5, "fp4_mx_block16": 0.5}
@@ -25,7 +25,7 @@ def situation(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: Sg
 
 def decide(at: Situation, settings: Settings) -> Args:
     """The launch arguments, decided to the end; `refusals` hold what would stop the start, first one first."""
-    args = _kv_word_known(given(settings, at.seen), at)
+    args = _understood(_kv_word_known(given(settings, at.seen), at), at)
     args = _context(backends.platform(args, at), at, settings)
     args = memory.graphs(args, at)
     args = memory.memory_defaults(args, at)
@@ -86,7 +86,9 @@ def kv_word(args: Args, at: Situation) -> str:
     """The stored precision: the flag's, or for `auto` ModelOpt's FP8 scheme and else the model's dtype."""
     if args.kv_dtype != "auto":
         return _WORDS.get(args.kv_dtype, args.kv_dtype)
-    return "fp8_e4m3" if at.seen.kv_scheme == "fp8" else at.seen.dtype
+    if at.seen.kv_scheme == "fp8":
+        return "fp8_e4m3"
+    return at.seen.dtype if at.seen.dtype in _ITEMS else "bf16"
 
 
 def _extra(args: Args, at: Situation) -> dict[str, str | int | float | bool]:
@@ -114,6 +116,19 @@ def _kv_word_known(args: Args, at: Situation) -> Args:
     text = f"argument --kv-cache-dtype: invalid choice: '{asked}' (choose from {', '.join(repr(w) for w in words)})"
     why = msg("SGLang {version} knows no KV cache dtype {dtype}", version=at.behaviour.version, dtype=asked)
     return refuse(replace(args, kv_dtype="auto"), "kv-dtype-unknown", text, why, "arg_groups/fields/model.py:197")
+
+
+def _understood(args: Args, at: Situation) -> Args:
+    """What is not understood here is refused in our own words: a size computed without it would be a guess."""
+    seen = at.seen
+    names = sorted({m.name for layer in seen.layers for m in layer.mixers if isinstance(m, UnknownMixer)})
+    whys: list[Msg] = []
+    if names:
+        whys.append(msg("layers of kind {names} are unknown here: their cache cannot be derived", names=", ".join(names)))
+    if seen.dtype not in _ITEMS and seen.kv_scheme != "fp8":
+        whys.append(msg("the config's number type {dtype} is none a model computes in", dtype=seen.dtype))
+    found = tuple(Refusal(code="sglang-not-understood", text="", why=why) for why in whys)
+    return replace(args, refusals=(*args.refusals, *found))
 
 
 def _context(args: Args, at: Situation, settings: Settings) -> Args:

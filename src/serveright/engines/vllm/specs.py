@@ -78,7 +78,7 @@ class Spec(Struct, frozen=True, kw_only=True):
         if self.stride_bytes or not self.stride_tokens:
             return self.stride_bytes or 1
         kernel = gcd(self.stride_tokens, self.block)
-        return 1 if kernel == self.block else replace(self, block=kernel).page
+        return 1 if kernel == self.block else replace(self, block=kernel).page or 1
 
     def grown(self, block: int) -> "Spec":
         """The same layer with another block."""
