@@ -27,7 +27,9 @@ def before(shape: ModelShape, device: Device, behaviour: VllmBehaviour, settings
     if device.vendor not in PLATFORMS:
         why = msg("vLLM's own packages hold no attention kernels for {gpu}: a plugin decides there, which is not rebuilt here", gpu=device.name)
         yield Refusal(code="layout_unknown", text="", why=why)
-    if shape.architecture in behaviour.own_cache or (device.vendor == "amd" and behaviour.model_backends.get(shape.architecture, "mixed_heads") != "mixed_heads"):
+    if shape.architecture in behaviour.own_cache or (
+        device.vendor == "amd" and behaviour.model_backends.get(shape.architecture, "mixed_heads") != "mixed_heads"
+    ):
         why = msg("vLLM lays out {architecture} with code of its own that is not rebuilt here: its cache is unknown", architecture=shape.architecture)
         yield Refusal(code="layout_unknown", text="", why=why)
     unknown = sorted({m.name for m in mixers(shape) if isinstance(m, UnknownMixer)})
