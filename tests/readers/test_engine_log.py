@@ -140,7 +140,7 @@ def test_every_known_line_has_a_source_and_is_found(name: str, line: KnownLine) 
         assert all(f"log:{line.key}" in keys(f"ERROR {text} (1)") for text in line.texts)
 
 
-# public SGLang log lines: github.com/sgl-project/sglang/issues/30160 and 33900
+# SGLang 0.5.23's own formats (weights, pools, batches) with figures of ours; the line on running requests as in github.com/sgl-project/sglang/issues/30160
 SGLANG = """[2026-08-01 10:00:00 TP0] Load weight begin. avail mem=78.66 GB
 [2026-08-01 10:00:30 TP0] Load weight end. elapsed=28.10 s, type=Qwen3_5MoeForConditionalGeneration, avail mem=43.61 GB, mem usage=35.05 GB.
 [2026-08-01 10:00:31 TP0] Mamba Cache is allocated. max_mamba_cache_size: 150, conv_state size: 0.33GB, ssm_state size: 8.79GB
