@@ -18,8 +18,21 @@ from pathlib import Path
 RUN = [sys.executable, "-c", "from serveright.cli.main import main; main()", "serve", "--port", "0"]
 DESIGN = "/design/Qwen/Qwen3.6-27B?gpu=2xh200-sxm"
 MIX = (
-    *[f"/design/{model}?gpu={gpu}&concurrency={n}" for model in ("Qwen/Qwen3.6-27B", "Qwen/Qwen3-8B", "openai/gpt-oss-20b") for gpu in ("2xh200", "1xh100") for n in (1, 16, 64)],
-    *["/", "/facts/gpu", "/facts/rule", "/learn/attention", "/audit?text=vllm%20serve%20Qwen/Qwen3-8B%20-tp%203&gpu=4xh200", "/static/page.js", "/static/page.css"],
+    *[
+        f"/design/{model}?gpu={gpu}&concurrency={n}"
+        for model in ("Qwen/Qwen3.6-27B", "Qwen/Qwen3-8B", "openai/gpt-oss-20b")
+        for gpu in ("2xh200", "1xh100")
+        for n in (1, 16, 64)
+    ],
+    *[
+        "/",
+        "/facts/gpu",
+        "/facts/rule",
+        "/learn/attention",
+        "/audit?text=vllm%20serve%20Qwen/Qwen3-8B%20-tp%203&gpu=4xh200",
+        "/static/page.js",
+        "/static/page.css",
+    ],
 )
 GOALS = {"cached": 0.150, "changed": 0.300}
 MOST_BYTES = 300e6

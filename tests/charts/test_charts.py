@@ -98,7 +98,7 @@ def test_the_experts_before_and_after_are_relative_to_even() -> None:
 
 
 def test_a_hostile_name_stays_text() -> None:
-    name = '</svg><script>alert(1)</script>"\'&'
+    name = "</svg><script>alert(1)</script>\"'&"
     drawn = draw.svg(draw.framed(cache_growth([Line(name=name, x=(1, 2), y=(1e9, 2e9))]), "en"))
     assert "<script>" not in drawn
 
@@ -121,9 +121,7 @@ def test_colours_are_apart_for_the_colour_blind() -> None:
         return 116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])
 
     seen_colours = [seen(code) for code in PALETTE[:6]]
-    nearest = min(
-        sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) ** 0.5 for i, one in enumerate(seen_colours) for other in seen_colours[i + 1 :]
-    )
+    nearest = min(sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) ** 0.5 for i, one in enumerate(seen_colours) for other in seen_colours[i + 1 :])
     assert nearest > 10
 
 

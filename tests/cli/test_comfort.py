@@ -49,7 +49,7 @@ def test_verbs_models_gpus_and_options_complete() -> None:
 
 REPORTS = {
     "inspect": ("inspect", "Qwen/Qwen3.6-27B"),
-    "size": ("size", "state-spaces/mamba2-2.7b", "--gpu", "1xh100", "--context", "8k"),
+    "size": ("size", "Qwen/Qwen3.6-27B", "--gpu", "1xh100", "--context", "8k"),
     "check": ("check", "openai/gpt-oss-120b", "--gpu", "1xa100"),
     "plan": ("plan", "Qwen/Qwen3-8B", "--gpu", "1xh100"),
     "choose": ("choose", "--gpu", "1xrtx-3090", "--concurrency", "2"),
@@ -84,7 +84,13 @@ def test_schema_alone_lists_the_verbs_and_an_unknown_one_is_a_mistake() -> None:
 @pytest.mark.parametrize("verb", ["serve", "mcp"])
 def test_a_missing_extra_says_how_to_install_it(verb: str) -> None:
     program = f"import sys\nsys.modules['uvicorn'] = sys.modules['mcp'] = None\n{PROGRAM}"
-    done = subprocess.run([sys.executable, "-c", program, verb], capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "LANG": "C.UTF-8"})
+    done = subprocess.run(
+        [sys.executable, "-c", program, verb],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "LANG": "C.UTF-8"},
+    )
     assert done.returncode == 2
     assert "pip install" in done.stderr
     assert "Traceback" not in done.stderr

@@ -173,7 +173,9 @@ def test_the_keyboard_reaches_everything(browser: Any, site: str) -> None:
         assert tab.locator(".why:popover-open").count() == 1
         tab.keyboard.press("Escape")
         assert tab.locator(".why:popover-open").count() == 0
-        unnamed = tab.evaluate("[...document.querySelectorAll('input,select,textarea,button')].filter(e => !(e.labels?.length || e.ariaLabel || e.textContent.trim() || e.type === 'hidden')).map(e => e.outerHTML)")
+        unnamed = tab.evaluate(
+            "[...document.querySelectorAll('input,select,textarea,button')].filter(e => !(e.labels?.length || e.ariaLabel || e.textContent.trim() || e.type === 'hidden')).map(e => e.outerHTML)"
+        )
         assert unnamed == []
 
 

@@ -120,7 +120,11 @@ def test_local_files_stay_unread(page: starlette.TestClient, tmp_path: Path) -> 
     (tmp_path / "config.json").write_text(json.dumps({**CONFIG, "architectures": ["SecretForCausalLM"]}))
     gpu = tmp_path / "gpu.toml"
     gpu.write_text("key = 'secret'")
-    for params in ({"text": f"vllm serve {tmp_path} -tp 3", "gpu": "4xh200"}, {"text": "vllm serve m", "model": str(tmp_path)}, {"text": "vllm serve m", "gpu": str(gpu)}):
+    for params in (
+        {"text": f"vllm serve {tmp_path} -tp 3", "gpu": "4xh200"},
+        {"text": "vllm serve m", "model": str(tmp_path)},
+        {"text": "vllm serve m", "gpu": str(gpu)},
+    ):
         text = page.get("/audit", params=params).text
         assert "Secret" not in text
         assert "PAR01" not in text

@@ -40,7 +40,14 @@ def test_every_view_opens_in_both_languages(page: starlette.TestClient, view: st
 
 def test_a_design_reads_without_script(page: starlette.TestClient) -> None:
     text = page.get("/design/Qwen/Qwen3.6-27B?gpu=2xh200").text
-    for part in ("--tp-size 2", "vllm serve Qwen/Qwen3.6-27B", 'class="line tells"', "text_config.num_key_value_heads", "popovertarget=", "<noscript><img src="):
+    for part in (
+        "--tp-size 2",
+        "vllm serve Qwen/Qwen3.6-27B",
+        'class="line tells"',
+        "text_config.num_key_value_heads",
+        "popovertarget=",
+        "<noscript><img src=",
+    ):
         assert part in text, part
     assert len(re.findall(r'<figure class="chart"', text)) >= 8
 

@@ -121,7 +121,9 @@ def output(formats: tuple[str, ...] = FORMATS) -> Callable[[Callable[..., None]]
         @click.option("--format", "format_", type=click.Choice(formats), default=None, help=say(msg("How to print the result.")))
         @click.option("--json", "as_json", is_flag=True, help=say(msg("Short for --format json.")))
         @click.option("-o", "--output", "file", metavar="FILE", help=say(msg("Write the result to FILE.")))
-        @click.option("--plot", metavar="FILE", help=say(msg("Draw the report's pictures: FILE.svg, FILE.png, FILE.json (Vega-Lite), or NAME=FILE for one of them.")))
+        @click.option(
+            "--plot", metavar="FILE", help=say(msg("Draw the report's pictures: FILE.svg, FILE.png, FILE.json (Vega-Lite), or NAME=FILE for one of them."))
+        )
         @click.option("--lang", type=click.Choice(LANGUAGES), default=LANG, help=say(msg("Language of the prose.")))
         @click.option("--explain", is_flag=True, help=say(msg("Show how every number came about.")))
         @click.option("--color", type=click.Choice(("auto", "always", "never")), default="auto", help=say(msg("Colour; NO_COLOR is honoured.")))
@@ -180,4 +182,6 @@ def gpu_options(function: Callable[..., None]) -> Callable[..., None]:
     """--gpu, --gpus, --nodes."""
     function = click.option("--nodes", type=click.IntRange(1), help=say(msg("Number of equal nodes the GPUs are spread over.")))(function)
     function = click.option("--gpus", type=click.IntRange(1), help=say(msg("Number of GPUs where --gpu names only the kind.")))(function)
-    return click.option("--gpu", required=True, metavar="GPU", shell_complete=_gpus, help=say(msg("GPUs at hand: 8xh200, h200:8, or h200 with --gpus 8.")))(function)
+    return click.option("--gpu", required=True, metavar="GPU", shell_complete=_gpus, help=say(msg("GPUs at hand: 8xh200, h200:8, or h200 with --gpus 8.")))(
+        function
+    )

@@ -25,7 +25,7 @@ from serveright.outputs.views import plan as plan_view
 from serveright.types.audit_reports import AuditReport
 from serveright.types.choosing import ChooseReport, CompareReport
 from serveright.types.diagnosis import DiagnoseReport
-from serveright.types.lessons import ExplainReport, TopicList
+from serveright.types.lessons import ExplainReport, Glossary, TopicList
 from serveright.types.reports import CheckReport, InspectReport, PlanReport
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
@@ -159,7 +159,7 @@ def explain_topic(
 ) -> Result:
     """Explain a topic of serving (attention kinds, cache, parallelism, formats) with numbers computed for a model and GPUs."""
     report = api.explain(topic or None, model=asking.named_model(model) if model else None, gpu=asking.gpu_spec(gpu) if gpu else None)
-    return result(report, explain_view.topics(report) if isinstance(report, TopicList) else explain_view.document(report))
+    return result(report, explain_view.page(report))
 
 
 TOOLS: tuple[tuple[Any, str, tuple[type, ...]], ...] = (
@@ -170,7 +170,7 @@ TOOLS: tuple[tuple[Any, str, tuple[type, ...]], ...] = (
     (diagnose_server, "Diagnose a server", (DiagnoseReport,)),
     (compare_models, "Compare models", (CompareReport,)),
     (choose_model, "Choose a model", (ChooseReport,)),
-    (explain_topic, "Explain a topic", (TopicList, ExplainReport)),
+    (explain_topic, "Explain a topic", (TopicList, ExplainReport, Glossary)),
 )
 
 

@@ -40,7 +40,12 @@ def hottest(balance: ExpertBalance) -> Chart:
     rows += [{"placement": msg("EPLB + {n}", n=choice.redundant_experts), "load": choice.hottest_gpu, "side": SIDES[1]} for choice in balance.choices]
     x = amount("load", msg("hottest GPU over the mean, 1 is even"))
     y = {"field": "placement", "type": "nominal", "sort": [row["placement"] for row in rows], "axis": {"title": None, "ticks": False}}
-    fill = {"field": "side", "type": "nominal", "scale": {"domain": list(SIDES), "range": [PALETTE[1], PALETTE[0]]}, "legend": {"title": None, "orient": "bottom"}}
+    fill = {
+        "field": "side",
+        "type": "nominal",
+        "scale": {"domain": list(SIDES), "range": [PALETTE[1], PALETTE[0]]},
+        "legend": {"title": None, "orient": "bottom"},
+    }
     tips = [{"field": "placement", "title": msg("placement")}, {"field": "load", "title": msg("load"), "format": ".2f"}]
     layers = [
         {"data": {"values": rows}, "mark": {"type": "bar", "height": 20}, "encoding": {"x": x, "y": y, "color": fill, "tooltip": tips}},

@@ -7,6 +7,11 @@ from serveright.types.lessons import ExplainReport, Glossary, TopicList
 from serveright.types.text import Msg, msg
 
 
+def page(report: ExplainReport | TopicList | Glossary) -> Document:
+    """Whatever `explain` answered."""
+    return topics(report) if isinstance(report, TopicList) else glossary(report) if isinstance(report, Glossary) else document(report)
+
+
 def document(report: ExplainReport) -> Document:
     """One topic."""
     return Document(title=report.title, blocks=tuple(_blocks(report)))

@@ -100,6 +100,7 @@ async function draw(figure) {
   const place = figure.querySelector(".canvas");
   let text = figure.querySelector("script").textContent;
   if (dark()) for (const [day, night] of Object.entries(NIGHT)) text = text.replaceAll(day, night);
+  if (place.clientWidth < 420) text = text.replace(/"columns":\d/g, '"columns":2');
   const spec = JSON.parse(text);
   try {
     await vega();

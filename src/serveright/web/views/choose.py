@@ -7,7 +7,7 @@ from serveright.api import asking
 from serveright.errors import UserError
 from serveright.outputs.views import choose as choose_view
 from serveright.types.text import msg
-from serveright.web.views.design import FIELDS, choices, number
+from serveright.web.views.design import FIELDS, choices, number, usual
 from serveright.web.visit import Moved, Shown, Visit
 
 TITLE, ORDER = msg("Choose"), 2
@@ -16,7 +16,11 @@ PASTES: dict[str, str] = {}
 
 def show(visit: Visit) -> Shown | Moved:
     """The form, and with GPUs the funnel and the ranking."""
-    form: dict[str, Any] = {"values": {key: visit.first(key) for key in (*FIELDS, "engine", "gpu", "need", "nodes", "lang")}, **choices()}
+    form: dict[str, Any] = {
+        "values": {key: visit.first(key) for key in (*FIELDS, "engine", "gpu", "need", "nodes", "lang")},
+        "usual": usual(visit.first("traffic")),
+        **choices(),
+    }
     if not visit.first("gpu"):
         return Shown(title=TITLE, template="choose.html", context={"form": form})
     try:

@@ -11,7 +11,7 @@ from serveright.errors import UserError
 from serveright.outputs.charts.cache_growth import cache_growth
 from serveright.outputs.views import compare as compare_view
 from serveright.types.text import msg
-from serveright.web.views.design import FIELDS, choices
+from serveright.web.views.design import FIELDS, choices, usual
 from serveright.web.visit import Moved, Shown, Visit
 
 TITLE, ORDER = msg("Compare"), 1
@@ -26,6 +26,7 @@ def show(visit: Visit) -> Shown | Moved:
         "models_asked": models,
         "gpu": " ".join(gpus),
         "values": {key: visit.first(key) for key in (*FIELDS, "engine", "lang")},
+        "usual": usual(visit.first("traffic")),
         **choices(),
     }
     if not models or not gpus:

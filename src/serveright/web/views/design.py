@@ -7,7 +7,7 @@ from typing import Any, get_args
 from serveright import api
 from serveright.api import asking, deploying
 from serveright.api.facts import engine_facts, gpu_facts, model_facts
-from serveright.catalog.traffic import presets
+from serveright.catalog.traffic import load_traffic, presets
 from serveright.errors import UserError
 from serveright.outputs.emit import text as emitted_text
 from serveright.outputs.views import inspect as inspect_view
@@ -16,6 +16,7 @@ from serveright.types.engine_table import EngineName
 from serveright.types.reports import Chosen, InspectReport, PlanReport
 from serveright.types.source import ModelFiles
 from serveright.types.text import Msg, msg
+from serveright.types.traffic import Traffic
 from serveright.web import config_text
 from serveright.web.state import address
 from serveright.web.visit import Moved, Shown, Visit
@@ -118,10 +119,18 @@ def form_of(visit: Visit) -> dict[str, Any]:
         "values": values,
         "model": "" if visit.rest.startswith("~") else visit.rest,
         "pasted": visit.rest if visit.rest.startswith("~") else "",
+        "usual": usual(values["traffic"]),
         "kind": kind,
         "count": count or "1",
         **choices(),
     }
+
+
+def usual(preset: str) -> dict[str, str]:
+    """What stands for a traffic field that is left empty."""
+    traffic = load_traffic(preset) if preset in presets() else Traffic(concurrency=32)
+    spread = [f"{low}" if low == high else f"{low}/{high}" for low, high in (traffic.input_tokens, traffic.output_tokens)]
+    return {"concurrency": f"{traffic.concurrency or ''}", "input": spread[0], "output": spread[1], "context": f"{traffic.context_tokens or '32k'}"}
 
 
 @cache

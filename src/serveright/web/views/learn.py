@@ -11,7 +11,7 @@ from serveright.outputs.views import explain as explain_view
 from serveright.outputs.views import learn as learn_view
 from serveright.types.document import Block, Document, Paragraph
 from serveright.types.lessons import KINDS, LETTERS, ExerciseKind, ExplainReport, TopicList
-from serveright.types.text import msg
+from serveright.types.text import Msg, msg
 from serveright.web.state import address
 from serveright.web.views.design import choices
 from serveright.web.visit import Moved, Shown, Visit
@@ -24,31 +24,33 @@ def show(visit: Visit) -> Shown | Moved:
     """`/learn`, `/learn/TOPIC`, `/learn/exercise/KIND`."""
     kind, _, name = visit.rest.partition("/")
     lang = visit.first("lang")
-    menu = {
-        "topics": [(line.topic, line.title, address(f"/learn/{line.topic}", lang=lang)) for line in _topics(visit.lang).topics],
+    shelf: dict[str, Any] = {
+        "topics": [(name, title, address(f"/learn/{name}", lang=lang)) for name, title in _topics(visit.lang)],
         "kinds": [(key, learn_view.KIND_NAMES[key], address(f"/learn/exercise/{key}", lang=lang)) for key in KINDS],
         "current": name if kind == "exercise" else kind,
     }
     if not kind:
-        return Shown(title=TITLE, template="learn.html", context={"shelf": menu})
+        return Shown(title=TITLE, template="learn.html", context={"shelf": shelf})
     if kind == "exercise":
-        return _exercise(visit, name, menu)
+        return _exercise(visit, name, shelf)
     model, gpu = visit.first("model"), visit.first("gpu")
-    if kind not in [topic for topic, _, _ in menu["topics"]]:
-        raise UnknownName(msg("topic"), kind[:40], [topic for topic, _, _ in menu["topics"]])
+    known = [topic for topic, _, _ in shelf["topics"]]
+    if kind not in known:
+        raise UnknownName(msg("topic"), kind[:40], known)
     report = api.explain(kind, model=asking.named_model(model) if model else None, gpu=asking.gpu_spec(gpu) if gpu else None, lang=visit.lang)
-    if not isinstance(report, ExplainReport):
-        raise UnknownName(msg("topic"), kind[:40], ())
-    asked = {"model": report.model, "gpu": report.gpu, **choices()}
-    return Shown(title=report.title, template="learn.html", context={"shelf": menu, "asked": asked}, document=explain_view.document(report), report=report)
+    document = explain_view.page(report)
+    asked = {"model": report.model, "gpu": report.gpu, **choices()} if isinstance(report, ExplainReport) else None
+    return Shown(title=document.title, template="learn.html", context={"shelf": shelf, "asked": asked}, document=document, report=report)
 
 
-def _topics(lang: str) -> TopicList:
+def _topics(lang: str) -> list[tuple[str, str | Msg]]:
+    """Names and titles of what can be read, the glossary last."""
     found = api.explain(None, lang=lang)
-    return found if isinstance(found, TopicList) else TopicList(topics=())
+    topics = [(line.topic, line.title) for line in found.topics] if isinstance(found, TopicList) else []
+    return [*topics, ("glossary", msg("Words"))]
 
 
-def _exercise(visit: Visit, name: str, menu: dict[str, Any]) -> Shown:
+def _exercise(visit: Visit, name: str, shelf: dict[str, Any]) -> Shown:
     kind: ExerciseKind | None = next((key for key in KINDS if key == name), None)
     if kind is None:
         raise UnknownName(msg("kind of exercise"), name[:40], KINDS)
@@ -69,7 +71,7 @@ def _exercise(visit: Visit, name: str, menu: dict[str, Any]) -> Shown:
         "next": address(f"/learn/exercise/{kind}", seed=str(seed + 1), difficulty=str(level), lang=visit.first("lang")),
     }
     title = learn_view.KIND_NAMES[kind]
-    return Shown(title=title, template="learn.html", context={"shelf": menu, "turn": turn}, document=Document(title=title, blocks=tuple(blocks)))
+    return Shown(title=title, template="learn.html", context={"shelf": shelf, "turn": turn}, document=Document(title=title, blocks=tuple(blocks)))
 
 
 def _small(text: str, default: int) -> int:
