@@ -140,3 +140,9 @@ def test_figures_carried_over_unchanged(shared: Path) -> None:
         assert set(gpu.flops) <= {*rates, "fp16"}
         if gpu.interconnect.bus_bytes_per_s is not None:
             assert gpu.interconnect.bus_bytes_per_s == pytest.approx(row["interconnect"]["per_gpu_bidirectional_gbps"] * 1e9 / 2)
+
+
+@pytest.mark.parametrize("spec", ["h200:∞", "h200:", "h200:eight", "h200*"])
+def test_a_count_that_cannot_be_read_is_no_single_gpu(spec: str) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        parse_gpu_spec(spec)

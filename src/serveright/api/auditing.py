@@ -73,7 +73,8 @@ def audit(paths: Iterable[str], asked: Ask | None = None, *, fix: bool = False, 
     parts = [audit_text(text, file, asked, fix=fix, unsafe_fixes=unsafe_fixes) for file, text in texts(paths, skipped)]
     if not skipped and not any(part.deployments or part.unread for part in parts):
         raise InputError(
-            msg("no vLLM or SGLang start was found"), msg("Give a file with a launch command, a manifest, or - for stdin; --engine vllm reads bare flags.")
+            msg("no vLLM or SGLang start was found"),
+            msg("Give a file with a launch command, a manifest, or - for stdin; --engine vllm also reads the engine's own YAML configuration."),
         )
     return AuditReport(
         deployments=tuple(d for part in parts for d in part.deployments),
@@ -300,7 +301,7 @@ def migrate(path: str, to: str, asked: Ask | None = None) -> MigrateReport:
     file, raw = next(texts([path]))
     reading = read(raw, file, asked or Ask())
     if not reading.commands:
-        raise InputError(msg("{file}: no vLLM or SGLang start was found", file=file), msg("--engine vllm reads bare flags."))
+        raise InputError(msg("{file}: no vLLM or SGLang start was found", file=file), msg("--engine vllm also reads the engine's own YAML configuration."))
     return MigrateReport(migrations=tuple(_migrated(command, target) for command in reading.commands))
 
 

@@ -70,12 +70,14 @@ def parse_gpu_spec(spec: str, gpus: int | None = None, nodes: int | None = None)
 
 def _split(spec: str) -> tuple[str, int | None]:
     # a known name wins: no alias may be mistaken for a count
-    if normal_name(spec) in index("gpus")["aliases"] or spec.endswith(".toml"):
+    if (normal_name(spec) in index("gpus")["aliases"] and not re.search(r"[:*×]", spec)) or spec.endswith(".toml"):
         return spec, None
     if first := _COUNT_FIRST.fullmatch(spec):
         return first[2], int(first[1])
     if last := _COUNT_LAST.fullmatch(spec):
         return last[1], int(last[2])
+    if re.search(r"[:*×]", spec):
+        raise UsageError(msg("--gpu {spec}: the number of GPUs cannot be read", spec=spec), msg("Write 8xh200 or h200:8."))
     return spec, None
 
 
