@@ -46,6 +46,8 @@ class Case(Struct, frozen=True, kw_only=True):
 
 CASES = {
     "one-gpu": Case(model="Qwen/Qwen3-8B", gpu="1xl40s", engine="vllm", parallel=Parallel()),
+    "amd": Case(model="Qwen/Qwen3-32B", gpu="2xmi300x", engine="vllm", parallel=Parallel(tp=2)),
+    "amd-sglang": Case(model="Qwen/Qwen3-32B", gpu="2xmi300x", engine="sglang", parallel=Parallel(tp=2)),
     "replicas": Case(model="Qwen/Qwen3.6-27B", gpu="4xh200", engine="vllm", parallel=Parallel(tp=2, replicas=2)),
     "tier": Case(model="Qwen/Qwen3-32B", gpu="2xh200", engine="vllm", parallel=Parallel(tp=2), tier_gib=64),
     "hybrid-tier": Case(model="Qwen/Qwen3.6-27B", gpu="2xh200", engine="vllm", parallel=Parallel(tp=2), tier_gib=64),

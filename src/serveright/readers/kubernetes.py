@@ -29,6 +29,7 @@ _GPU_LABELS = (
     "karpenter.k8s.aws/instance-gpu-name",
     "ai-accelerator",
     "beta.amd.com/gpu.device-name",
+    "amd.com/gpu.product-name",
 )
 _ARGUMENT_VARIABLES = ("VLLM_ADDITIONAL_ARGS", "VLLM_ARGS", "SGLANG_ARGS")
 _PARALLELISM = {
