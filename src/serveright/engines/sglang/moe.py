@@ -35,6 +35,9 @@ def runner(args: Args, at: Situation) -> Args:
         if rule is not None:
             why = msg("MoE runner {runner} for {method} experts on this GPU", runner=rule.runner, method=at.seen.quantization or "unquantised")
             args = replace(args, moe=rule.runner, choices=(*args.choices, why))
+        elif (kernel := _left_to_format(args, at)) is not None:
+            why = msg("MoE runner auto: the {method} layers then take {runner} on this GPU", method=at.seen.quantization or "unquantised", runner=kernel)
+            args = replace(args, choices=(*args.choices, why))
     if args.moe == "triton_kernel" and args.ep != 1:
         text = "Triton kernel MoE is only supported when ep_size == 1"
         args = refuse(args, "ep-triton-kernel", text, msg("its experts are not split"), "arg_groups/model_hook.py:553")
@@ -42,6 +45,20 @@ def runner(args: Args, at: Situation) -> Args:
         text = f"Invalid quantization '{args.quantization}'. \n{_ACCEPTS[args.moe][0]}"
         args = refuse(args, "moe-quantization", text, msg("{runner} has no kernels for this format", runner=args.moe), "arg_groups/moe_hook.py:77")
     return args
+
+
+def _left_to_format(args: Args, at: Situation) -> str | None:
+    """What the quantisation method makes of `auto` on CUDA, where its code says so (quantization/fp8.py, unquant.py, modelopt_quant.py create_moe_runner)."""
+    method = args.quantization or at.seen.quantization
+    if at.device.sm is None or not any(f.kind == "moe" for layer in at.seen.layers for f in layer.ffns):
+        return None
+    if method == "fp8":
+        return "deep_gemm" if args.a2a in ("deepep", "mooncake", "nixl") else "triton"
+    if method is None:
+        return "triton"
+    if method == "modelopt_fp4":
+        return "marlin" if 80 <= at.device.sm < 100 else "flashinfer_trtllm"
+    return None
 
 
 def _holds(rule: SglangMoe, args: Args, at: Situation) -> bool:
