@@ -28,7 +28,7 @@ def server(request: pytest.FixtureRequest, folder: Path) -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cramped(folder: Path) -> Iterator[Server]:
     """No chat template, and a pool of 24 blocks."""
     model = tiny.build(folder / "cramped", tiny.GQA, template=None)
