@@ -42,7 +42,7 @@ def because_of(reason: Because, origin: str | None, question: "Question", ranked
     else:
         model, blocked = hosted.model, ()
     if reason == "context":
-        advice = tuple(_context(model, question, ranked))
+        advice = tuple(_context(model, subject.files.id, question, ranked))
     elif reason == "cost":
         advice = tuple(_cost(model, question, ranked))
     else:
@@ -65,7 +65,7 @@ def _rate(served: Served) -> float:
 # context: the cache first
 
 
-def _context(model: Model, question: "Question", ranked: Sequence["Standing"]) -> Iterator[Advice]:
+def _context(model: Model, origin: str, question: "Question", ranked: Sequence["Standing"]) -> Iterator[Advice]:
     length = max(MILLION, question.traffic.context_tokens or 0)
     cache = logical_cache(model.shape, length)
     longest = model.shape.max_context_tokens
@@ -84,7 +84,7 @@ def _context(model: Model, question: "Question", ranked: Sequence["Standing"]) -
     text = msg("an FP8 cache takes {bytes:gib}; measure your own task before keeping it", bytes=small.bytes)
     yield Advice(code="kv-fp8", text=text, figures={"bytes": small.bytes})
     yield from _reuse(model, question, length, cache.bytes)
-    yield from _families(model, ranked, length)
+    yield from _families(model, origin, ranked, length)
 
 
 def _reuse(model: Model, question: "Question", length: int, cache_bytes: int) -> Iterator[Advice]:
@@ -114,12 +114,12 @@ def _reuse(model: Model, question: "Question", length: int, cache_bytes: int) ->
     yield Advice(code="offload", text=text, figures={"reload_s": back, "factor": again / back})
 
 
-def _families(model: Model, ranked: Sequence["Standing"], length: int) -> Iterator[Advice]:
+def _families(model: Model, origin: str, ranked: Sequence["Standing"], length: int) -> Iterator[Advice]:
     """Per family, the model of comparable size that fits here with the smallest cache at this length."""
     best: dict[str, tuple[int, str, float]] = {}
     for item in ranked:
         share = item.choice.parameters / max(model.need.total_elements, 1)
-        if not 1 / LIKE <= share <= LIKE or item.choice.model == model.files.id or (item.model.shape.max_context_tokens or length) < length:
+        if not 1 / LIKE <= share <= LIKE or origin in (item.choice.model, item.choice.checkpoint) or (item.model.shape.max_context_tokens or length) < length:
             continue
         cache = logical_cache(item.model.shape, length)
         entry = (cache.bytes, item.choice.model, cache.bytes_per_token)
