@@ -110,7 +110,13 @@ def draft_layers(shape: ModelShape, behaviour: VllmBehaviour, settings: Settings
     if settings.speculative_method not in MTP_METHODS or settings.speculative_tokens < 1:
         return ()
     depth = behaviour.mtp_depth.get(shape.architecture, len(shape.mtp))
-    return (shape.mtp * depth)[:depth] if shape.mtp else ()
+    own = shape.mtp or (_last_full(shape) if shape.architecture in behaviour.mtp_depth else ())
+    return (own * depth)[:depth]
+
+
+def _last_full(shape: ModelShape) -> tuple[Layer, ...]:
+    """What a prediction layer the config is silent about looks like: the model's own full-attention layer."""
+    return tuple(layer for layer in shape.layers if any(isinstance(m, Attention) and m.kind == "full" for m in layer.mixers))[-1:]
 
 
 def prefix_caching(shape: ModelShape, behaviour: VllmBehaviour, settings: Settings) -> bool:

@@ -23,7 +23,7 @@ def before(shape: ModelShape, device: Device, behaviour: VllmBehaviour, settings
     yield from _towers(shape, behaviour, settings)
     yield from _context_parallel(shape, settings)
     yield from _cache_dtype(shape, device, behaviour, settings)
-    yield from _speculation(shape, settings)
+    yield from _speculation(shape, behaviour, settings)
     if device.vendor not in PLATFORMS:
         why = msg("vLLM's own packages hold no attention kernels for {gpu}: a plugin decides there, which is not rebuilt here", gpu=device.name)
         yield Refusal(code="layout_unknown", text="", why=why)
@@ -163,11 +163,11 @@ def _cache_dtype(shape: ModelShape, device: Device, behaviour: VllmBehaviour, se
         )
 
 
-def _speculation(shape: ModelShape, settings: Settings) -> Iterator[Refusal]:
+def _speculation(shape: ModelShape, behaviour: VllmBehaviour, settings: Settings) -> Iterator[Refusal]:
     tokens = settings.speculative_tokens
     if settings.speculative_method not in MTP_METHODS or tokens < 1:
         return
-    depth = shape.mtp_layers
+    depth = shape.mtp_layers or behaviour.mtp_depth.get(shape.architecture, 0)
     if depth == 0:
         yield Refusal(
             code="no_prediction_layer",
