@@ -105,3 +105,16 @@ def test_a_taken_port_is_a_mistake() -> None:
         done = run("serve", "--port", str(taken.getsockname()[1]))
     assert done.returncode == 2
     assert "--port" in done.stderr
+
+
+def test_the_skill_names_only_verbs_and_options_that_exist() -> None:
+    import re
+
+    text = (ROOT / "skills/serveright/SKILL.md").read_text()
+    verbs = set(re.findall(r"serveright ([a-z]+)", text))
+    helps = {verb: run(verb, "--help") for verb in verbs if verb not in ("serveright",)}
+    assert all(done.returncode == 0 for done in helps.values()), [verb for verb, done in helps.items() if done.returncode]
+    for line in re.findall(r"`(serveright [^`]+)`", text):
+        verb = line.split()[1]
+        for option in re.findall(r" (--[a-z-]+)", line):
+            assert option in helps[verb].stdout, line
