@@ -3,12 +3,14 @@
 import sys
 from collections import defaultdict
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from serveright.analysis import anchors
-from tools.fit import choice, evaluate
+from serveright.catalog.calibration import load_performance
+from tools.fit import choice, drafted, evaluate
 from tools.fit.__main__ import start
 from tools.fit.material import SHARED
 from tools.fit.model import TARGETS
@@ -42,6 +44,7 @@ def main() -> int:
     unseen = scored["model left out"]
     _coverage(scored, truth)
     _anchored(points, unseen, truth)
+    _drafted(path)
     _choices(points, unseen)
     _table("model", points, unseen, truth, lambda point: point.model)
     _table("GPU", points, unseen, truth, lambda point: point.gpu)
@@ -81,6 +84,14 @@ def _anchored(points: list[Point], predicted: dict[str, Array], truth: dict[str,
             ratios += [predicted["tpot"][i] * fix.factor("tpot_s", points[i].concurrency) / truth["tpot"][i] for i in members if i not in taken]
         off = np.abs(np.array(ratios) - 1)
         print(f"\nTPOT with {count} anchor(s) per cell, model left out: {100 * np.median(off):.1f} / {100 * np.percentile(off, 90):.1f} ({len(off)})")
+
+
+def _drafted(path: Path) -> None:
+    """Rows with MTP, by the shipped calibration; the acceptance of each GPU from the other GPUs' rows."""
+    rows = drafted.load_drafted(path)
+    for tokens in (1, drafted.CHAIN):
+        middle, tail, count = drafted.gpu_left_out(rows, load_performance(), tokens)
+        print(f"\nTPOT with MTP as if {tokens} token(s) were drafted, acceptance of other GPUs: {100 * middle:.1f} / {100 * tail:.1f} ({count})")
 
 
 def _choices(points: list[Point], predicted: dict[str, Array]) -> None:
