@@ -3,8 +3,12 @@
 import json
 import re
 import time
+from pathlib import Path
+
+import pytest
 
 from serveright import api
+from serveright.errors import InputError
 from serveright.outputs import markdown, text
 from serveright.outputs.json import plain
 from serveright.outputs.views import audit, inspect, size
@@ -125,3 +129,16 @@ def test_what_is_not_understood_fits_on_no_engine() -> None:
         report = api.size(files(**changes), "8xh200", context_tokens=4_096, engine="sglang")
         assert not report.results[0].fits
         assert "unknown here" in shown(size.document(report)) or "float8_e4m3fn" in shown(size.document(report))
+
+
+def test_what_could_not_be_read_is_told_with_its_file_and_alone_is_no_success(tmp_path: Path) -> None:
+    from serveright.api import auditing
+
+    broken, good = tmp_path / "broken.yaml", tmp_path / "good.sh"
+    broken.write_text("image: vllm\nargs: [--model, {\n")
+    good.write_text("vllm serve Qwen/Qwen3-8B\n")
+    with pytest.raises(InputError) as caught:
+        auditing.audit([str(broken)])
+    assert "broken.yaml" in str(caught.value.message.values["file"])
+    report = auditing.audit([str(tmp_path)])
+    assert len(report.deployments) == len(report.unread) == 1

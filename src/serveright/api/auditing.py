@@ -71,7 +71,10 @@ def audit(paths: Iterable[str], asked: Ask | None = None, *, fix: bool = False, 
     asked = asked or Ask()
     skipped: list[Msg] = []
     parts = [audit_text(text, file, asked, fix=fix, unsafe_fixes=unsafe_fixes) for file, text in texts(paths, skipped)]
-    if not skipped and not any(part.deployments or part.unread for part in parts):
+    unread = (*(u for part in parts for u in part.unread), *skipped)
+    if not any(part.deployments for part in parts):
+        if unread:
+            raise InputError(unread[0], msg("Nothing was audited: no command could be read."))
         raise InputError(
             msg("no vLLM or SGLang start was found"),
             msg("Give a file with a launch command, a manifest, or - for stdin; --engine vllm also reads the engine's own YAML configuration."),
@@ -79,7 +82,7 @@ def audit(paths: Iterable[str], asked: Ask | None = None, *, fix: bool = False, 
     return AuditReport(
         deployments=tuple(d for part in parts for d in part.deployments),
         findings=tuple(f for part in parts for f in part.findings),
-        unread=(*(u for part in parts for u in part.unread), *skipped),
+        unread=unread,
         fixed=tuple(f for part in parts for f in part.fixed),
     )
 
@@ -141,7 +144,7 @@ def audit_text(raw: bytes, file: str, asked: Ask, *, fix: bool = False, unsafe_f
     return AuditReport(
         deployments=tuple(deployed(context, asked) for context in contexts),
         findings=tuple(kept),
-        unread=reading.unread,
+        unread=tuple(msg("{file}: {why}", file=file, why=why) for why in reading.unread),
         fixed=(_fix(text, file, asked, suppressions, unsafe=unsafe_fixes),) if fix and contexts else (),
     )
 
