@@ -197,3 +197,13 @@ def test_the_theme_button_lasts(browser: Any, site: str) -> None:
         night = tab.evaluate("getComputedStyle(document.body).backgroundColor")
         assert night != day
         assert page.open(DESIGN).evaluate("getComputedStyle(document.body).backgroundColor") == night
+
+
+def test_a_slow_answer_says_that_it_is_computed(browser: Any, site: str) -> None:
+    with Page(browser, site) as page:
+        tab = page.open(DESIGN)
+        tab.route("**/design/**", lambda route: (tab.wait_for_timeout(700), route.continue_()))
+        tab.select_option("select[name=engine]", "vllm")
+        tab.wait_for_selector("#state:not([hidden])")
+        tab.wait_for_url("**engine=vllm**")
+        tab.wait_for_selector("#state", state="hidden")

@@ -15,6 +15,7 @@ from serveright.catalog.gpus import gpu_keys, load_gpu, parse_gpu_spec
 from serveright.errors import UsageError
 from serveright.readers.model import read_model_files
 from serveright.types.choosing import CompareReport
+from serveright.types.curves import Curves
 from serveright.types.design import Candidate
 from serveright.types.engine import Settings
 from serveright.types.hardware import Fleet, Gpu
@@ -29,8 +30,9 @@ def compare(
     traffic: Traffic | None = None,
     *,
     engines: Sequence[str] = ("both",),
+    curves: bool = False,
 ) -> CompareReport:
-    """One column for every model x GPU x engine; the checkpoint is chosen with the GPU. Raises UserError."""
+    """One column for every model x GPU x engine; the checkpoint is chosen with the GPU; `curves` adds what pictures need. Raises UserError."""
     asked = with_context(traffic or Traffic(concurrency=32))
     files = [read_model_files(model) if isinstance(model, str) else model for model in models]
     cells = [(model, gpu, engine) for model in files for gpu in gpus for engine in engines]
@@ -38,7 +40,19 @@ def compare(
         raise UsageError(msg("one model on one GPU and one engine is nothing to compare"), msg("Name a second model, or give --gpu or --engine twice."))
     columns = [_column(model, parse_gpu_spec(gpu), engine, asked, _name(model, gpu, engine, gpus, engines)) for model, gpu, engine in cells]
     table = tuple(rules.rows(columns, asked))
-    return CompareReport(columns=tuple(c.name for c in columns), traffic=asked, rows=table, verdicts=tuple(rules.verdicts(columns, table)))
+    return CompareReport(
+        columns=tuple(c.name for c in columns),
+        traffic=asked,
+        rows=table,
+        verdicts=tuple(rules.verdicts(columns, table)),
+        curves=_curves(files) if curves else None,
+    )
+
+
+def _curves(files: Sequence[ModelFiles]) -> Curves:
+    from serveright.api.curves import cache_lines
+
+    return Curves(cache=cache_lines(load_model(one) for one in files))
 
 
 def _name(model: ModelFiles, gpu: str, engine: str, gpus: Sequence[str], engines: Sequence[str]) -> str:

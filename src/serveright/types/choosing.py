@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from serveright.types.curves import Curves
 from serveright.types.design import Estimate
 from serveright.types.engine import Parallel
 from serveright.types.reports import EngineVersion, GpuCount
@@ -99,3 +100,5 @@ class CompareReport(Struct, frozen=True, kw_only=True):
     traffic: Traffic
     rows: tuple[CompareRow, ...]
     verdicts: tuple[Msg, ...]
+    curves: Curves | None = None
+    """For pictures, where they were asked for."""

@@ -21,7 +21,7 @@ def command(models: tuple[str, ...], gpus: tuple[str, ...], engines: tuple[str, 
     from serveright import api
     from serveright.outputs.views.compare import document
 
-    report = api.compare(models, gpus, traffic, engines=engines)
+    report = api.compare(models, gpus, traffic, engines=engines, curves=out.draws)
     users = next(row for row in report.rows if row.item == "users")
     out.show(report, document, quiet="\n".join(f"{name} {users.figures[name] or 0:.1f}" for name in report.columns))
     out.finish(failed=not any(n is not None for n in users.figures.values()))

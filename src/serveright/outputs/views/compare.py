@@ -21,6 +21,10 @@ def _blocks(report: CompareReport) -> Iterator[Block]:
     columns = (msg("question"), *report.columns)
     table = tuple((row.label, *(row.values[name] for name in report.columns)) for row in report.rows)
     yield Table(columns, table, wide=tuple(range(1, len(columns))))
+    if report.curves is not None:
+        from serveright.outputs.charts.cache_growth import cache_growth
+
+        yield cache_growth(report.curves.cache)
     yield Heading(msg("What follows"))
     yield Bullets(report.verdicts)
     yield Heading(msg("Why each row"))

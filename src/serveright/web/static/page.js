@@ -19,9 +19,20 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw
 let latest = 0;
 async function go(address, push) {
   const turn = ++latest;
-  document.querySelectorAll("form[data-live]").forEach((form) => form.classList.add("busy"));
-  const answer = await fetch(address, { headers: { accept: "text/html" } });
-  const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const state = document.getElementById("state");
+  const slow = setTimeout(() => ((state.hidden = false), (state.textContent = words.updating)), 250);
+  page().ariaBusy = "true";
+  let answer, next;
+  try {
+    answer = await fetch(address, { headers: { accept: "text/html" } });
+    next = new DOMParser().parseFromString(await answer.text(), "text/html");
+  } catch {
+    location.assign(address); // the browser's own message is the best one
+    return;
+  } finally {
+    clearTimeout(slow);
+    state.hidden = turn === latest;
+  }
   if (turn !== latest) return;
   const focused = document.activeElement?.name;
   const open = [...document.querySelectorAll("details.controls")].map((item) => item.open);

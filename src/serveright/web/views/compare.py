@@ -2,13 +2,9 @@
 
 from typing import Any
 
-from msgspec.structs import replace
-
 from serveright import api
 from serveright.api import asking
-from serveright.api.curves import cache_lines
 from serveright.errors import UserError
-from serveright.outputs.charts.cache_growth import cache_growth
 from serveright.outputs.views import compare as compare_view
 from serveright.types.text import msg
 from serveright.web.views.design import FIELDS, choices, usual
@@ -34,10 +30,8 @@ def show(visit: Visit) -> Shown | Moved:
     try:
         files = [asking.named_model(name, allow_hub=visit.allow_hub) for name in models]
         traffic = asking.traffic_of_texts({field: visit.first(key) for key, field in FIELDS.items()})
-        report = api.compare(files, [asking.gpu_spec(gpu) for gpu in gpus], traffic, engines=(visit.first("engine") or "both",))
-        picture = cache_growth(cache_lines(api.load_model(one) for one in files))
+        report = api.compare(files, [asking.gpu_spec(gpu) for gpu in gpus], traffic, engines=(visit.first("engine") or "both",), curves=True)
     except UserError as error:
         return Shown(title=TITLE, template="compare.html", context={"form": form}, error=error)
     document = compare_view.document(report)
-    document = replace(document, blocks=(picture, *document.blocks))
     return Shown(title=document.title, template="compare.html", context={"form": form}, document=document, report=report)
