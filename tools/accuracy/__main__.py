@@ -4,6 +4,7 @@ Each other module of this package prints one section as Markdown when run with t
 Without that material there is nothing to compare with, and the page is left as it is.
 """
 
+import importlib
 import pkgutil
 import subprocess
 import sys
@@ -26,7 +27,11 @@ def section(name: str, shared: Path) -> str:
     done = subprocess.run([sys.executable, "-m", f"{package.__name__}.{name}", str(shared)], capture_output=True, text=True, check=False, cwd=ROOT)
     if done.returncode != 0:
         raise SystemExit(f"{name}: {done.stderr[-2000:]}")
-    return done.stdout.strip()
+    text = done.stdout.strip()
+    if text.startswith("#"):
+        return text
+    title = (importlib.import_module(f"{package.__name__}.{name}").__doc__ or name).strip().split("\n")[0].rstrip(".")
+    return f"## {title}\n\n```text\n{text}\n```"
 
 
 def main() -> int:
