@@ -11,7 +11,7 @@ from serveright.families.ffn import FfnNames
 from serveright.families.fields import Fields
 from serveright.families.frame import Block, Frame, text_of
 from serveright.families.predictors import Predictor, predict
-from serveright.types.model import ModelShape
+from serveright.types.model import Attention, Mixer, ModelShape
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
 
@@ -41,7 +41,20 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
 
 
 def _mtp(style: Style, frame: Frame, layers: list[Block]) -> list[Block]:
-    return predict(frame, style, layers, _MTP)
+    """K-EXAONE's prediction layer sees what `mtp_layer_types` says, else what the main layer of the same number sees."""
+    found = predict(frame, style, layers, _MTP)
+    if style is not _MOE:
+        return found
+    words = frame.text.items("mtp_layer_types")
+    return [replace(block, layer=replace(block.layer, mixers=_like(words, i, layers))) for i, block in enumerate(found)]
+
+
+def _like(words: list[object] | None, i: int, layers: list[Block]) -> tuple[Mixer, ...]:
+    if not words or i >= len(words):
+        return layers[min(i, len(layers) - 1)].layer.mixers
+    kind = "full" if words[i] == "full_attention" else "sliding"
+    alike = (b.layer.mixers for b in layers if any(isinstance(m, Attention) and m.kind == kind for m in b.layer.mixers))
+    return next(alike, layers[0].layer.mixers)
 
 
 def _eyes(fields: Fields, files: ModelFiles, frame: Frame) -> Towers:

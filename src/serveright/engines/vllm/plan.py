@@ -110,6 +110,8 @@ def draft_layers(shape: ModelShape, behaviour: VllmBehaviour, settings: Settings
     if settings.speculative_method not in MTP_METHODS or settings.speculative_tokens < 1:
         return ()
     depth = behaviour.mtp_depth.get(shape.architecture, len(shape.mtp))
+    if behaviour.model_backends.get(shape.architecture) == "inkling":
+        depth = min(depth, settings.speculative_tokens)  # further depths are never stepped into, so they are not built
     own = shape.mtp or (_last_full(shape) if shape.architecture in behaviour.mtp_depth else ())
     return (own * depth)[:depth]
 
