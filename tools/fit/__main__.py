@@ -9,17 +9,18 @@ import numpy as np
 from msgspec import structs
 
 from serveright.types.calibration import Calibration, Hardware, Scheduling
-from tools.fit import evaluate
+from tools.fit import drafted, evaluate
 from tools.fit.material import ROOT, SHARED
 from tools.fit.model import TARGETS
-from tools.fit.rows import load
+from tools.fit.rows import NEWEST_DATE, REFERENCE_DATE, load
 from tools.fit.solve import KEYED, PRIOR
 
 AS_OF = "2026-11-29"
 TARGET = ROOT / "src" / "serveright" / "facts" / "calibration" / "performance.toml"
 COLLECTIVE_S = {"nvlink": 5e-6, "xgmi": 10e-6, "pcie": 25e-6, "network": 25e-6}
 """Isolated latency of a 16 KB all-reduce inside a graph: measured on NVLink (4.5-8 us), assumed elsewhere."""
-SPECULATION = {"acceptance": 0.65, "draft_step_s": 1.5e-4}
+SPECULATION = {"draft_step_s": 1.5e-4}
+"""Host time of one draft step (assumed)."""
 
 
 def gemm_shares() -> dict[str, float]:
@@ -57,9 +58,10 @@ def main() -> int:
     limits |= {f"{target}/unseen": widened(limits[target], evaluate.interval([logs["generation"][target]])) for target in TARGETS}
     fitted = structs.replace(
         base, source=f"tools/fit on {len(points)} public measurements (InferenceX, NVIDIA gap analysis) and the aiconfigurator kernel table", rows=len(points),
-        hardware=solution.hardware, scheduling=solution.table, interval=limits, speculation=SPECULATION, cells=solution.cells,
+        age_from=REFERENCE_DATE, age_newest=NEWEST_DATE, hardware=solution.hardware, scheduling=solution.table, interval=limits, speculation=SPECULATION, cells=solution.cells,
     )  # fmt: skip
-    TARGET.write_text(toml(fitted))
+    rates = drafted.acceptance(drafted.load_drafted(SHARED / "cases" / "measured.jsonl"), fitted)
+    TARGET.write_text(toml(structs.replace(fitted, speculation={**rates, **SPECULATION})))
     return 0
 
 
@@ -75,6 +77,8 @@ def toml(calibration: Calibration) -> str:
         f'source = "{calibration.source}"',
         f'as_of = "{calibration.as_of}"',
         f"rows = {calibration.rows}",
+        f'age_from = "{calibration.age_from}"',
+        f'age_newest = "{calibration.age_newest}"',
     ]
     for name in ("hardware", "gemm", "collective_s", "speculation"):
         values = getattr(calibration, name)

@@ -73,7 +73,7 @@ def stack(points: Sequence[Point], work_of: WorkOf, gpus: dict[str, Gpu], calibr
         points=list(points), work=_stacked(splits), keys=keys, cells=[cell(work_of(p), p.gpu, p.engine) for p in points],
         load=Load(
             concurrency=array(lambda p: p.concurrency), input_tokens=array(lambda p: p.input_tokens), output_tokens=array(lambda p: p.output_tokens),
-            room=floats(rooms), age_years=array(lambda p: p.age_years),
+            room=floats(rooms), age_years=array(lambda p: p.age_years), receive_steps=array(lambda p: p.receive_steps),
         ),
         key_index=np.array([keys.index(f"{point.engine}/{generation(gpus[point.gpu])}") for point in points]),
         harness_index=np.array([list(BURST).index(harness(point)) for point in points]), gpus=array(lambda p: p.parallel.gpus),
@@ -125,11 +125,21 @@ def harness(point: Point) -> str:
     return point.harness if point.harness in BURST else f"{point.harness}/{point.engine}"
 
 
-def predict(data: Stack, hardware: Hardware, engines: Scheduling, bursts: Sequence[float]) -> dict[str, Array]:
-    """Predictions of every target; `engines` has one value per point in each field, `bursts` one share per entry of `BURST`."""
-    shares = np.array(bursts)
+class Bench(Struct, kw_only=True):
+    """What belongs to how points were measured, not to an engine: burst share by entry of `BURST`, share of a script's receive interval that a request waits."""
+
+    bursts: Sequence[float]
+    receive_share: float
+
+
+def predict(data: Stack, hardware: Hardware, engines: Scheduling, bench: Bench) -> dict[str, Array]:
+    """Predictions of every target; `engines` has one value per point in each field."""
+    shares = np.array(bench.bursts)
     waves = np.array([TOGETHER if name == WAVES else 0.0 for name in BURST])
-    load = structs.replace(data.load, burst_share=shares[data.harness_index], together=waves[data.harness_index])
+    load = structs.replace(
+        data.load, burst_share=shares[data.harness_index], together=waves[data.harness_index], cold=1.0,
+        receive_steps=data.load.receive_steps * bench.receive_share,
+    )  # fmt: skip
     service: Service = closed_loop(data.work, hardware, engines, load)
     rate: Array = service.requests_per_s
     return {

@@ -33,6 +33,11 @@ GPUS = {"H100-SXM": "h100-sxm", "H200-SXM": "h200-sxm", "B200": "b200-sxm", "GB2
 REAL_LENGTH = 0.9
 """InferenceX draws lengths between 80 and 100 % of the nominal ones."""
 REFERENCE_DATE = "2026-01"
+"""The middle of the months measured: age counts from there."""
+NEWEST_DATE = "2026-06"
+RECEIVE_STEPS = (10.0, 30.0)
+"""What InferenceX's scripts for SGLang on B200 set below and from `RECEIVE_BUSY` requests at once (its published benchmark scripts)."""
+RECEIVE_BUSY = 16
 
 
 class Point(Struct, kw_only=True):
@@ -56,6 +61,8 @@ class Point(Struct, kw_only=True):
     per_gpu: float
     """Output tokens per second and GPU."""
     repeats: int = 1
+    receive_steps: float = 0.0
+    """Steps between two looks for new requests where the benchmark's script set more than one (SGLang `--scheduler-recv-interval`)."""
 
     @property
     def cell(self) -> tuple[str, ...]:
@@ -110,8 +117,13 @@ def parallel_of(row: Record) -> Parallel | None:
 
 def load(path: Path) -> list[Point]:
     """Points of the file at `path`, repeats folded, in a stable order."""
+    return points_of(map(json.loads, path.read_text().splitlines()))
+
+
+def points_of(rows: Iterable[Record]) -> list[Point]:
+    """Points of the usable rows, repeats folded, in a stable order."""
     groups: dict[tuple[object, ...], list[tuple[Record, Parallel]]] = {}
-    for row in map(json.loads, path.read_text().splitlines()):
+    for row in rows:
         parallel = _usable(row)
         if parallel is not None:
             groups.setdefault(_key(row, parallel), []).append((row, parallel))
@@ -166,8 +178,14 @@ def _fold(rows: list[tuple[Record, Parallel]]) -> Point:
         parallel=parallel, concurrency=float(row["concurrency"]), input_tokens=row["isl"] * length, output_tokens=row["osl"] * length,
         nominal=(row["isl"], row["osl"]), harness="inferencex" if inference_x else "gap", age_years=_age(row["date"]),
         tpot=tpot / 1e3, ttft_mean=ttft_mean / 1e3 if ttft_mean else None, ttft_median=ttft_median / 1e3 if ttft_median else None,
-        per_gpu=per_gpu, repeats=len(rows),
+        per_gpu=per_gpu, repeats=len(rows), receive_steps=_receive_steps(row, inference_x=inference_x),
     )  # fmt: skip
+
+
+def _receive_steps(row: Record, *, inference_x: bool) -> float:
+    if not inference_x or ENGINES[row["engine"]] != "sglang" or row["gpu"] != "B200":
+        return 0.0
+    return RECEIVE_STEPS[1 if row["concurrency"] >= RECEIVE_BUSY else 0]
 
 
 def _age(date: str | None) -> float:

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from msgspec import structs
 
+from serveright.analysis.generation import line, nearest
 from serveright.types.calibration import Hardware, Scheduling
-from tools.fit.model import BURST, Stack, predict, scheduling_arrays
+from tools.fit.model import BURST, Bench, Stack, predict, scheduling_arrays
 
 Array = Any
 WEIGHT = {"tpot": 1.0, "throughput": 0.6, "ttft_mean": 0.35, "ttft_median": 0.4}
@@ -31,10 +32,12 @@ KEYED: dict[str, tuple[float, float, float]] = {
 """Centre, spread between engines, spread between generations of one engine."""
 SLOWDOWN_SPREAD = {"cdna3": 0.3, "cdna4": 0.1}
 """Generations whose whole step may differ more: software there is younger. More keys would only memorise the models measured on them."""
-AGE_SPREAD = {"cdna3": 0.5, "cdna4": 0.5}
+AGE_SPREAD = {"cdna": 0.5}
 AGE_OTHERS = 0.001
 """Spread of the yearly log change of step time; close to none where age and model cannot be told apart."""
 BURST_SPREAD = 0.3
+RECEIVE = (0.5, 0.4)
+"""Share of a receive interval that a request waits: half on average where it may come at any step."""
 STRENGTH = {"hardware": 15.0, "floor": 8.0, "scheduling": 6.0}
 """How many residuals one standard deviation of a prior outweighs. Points of one sweep are near copies, and few models were measured: weak priors on
 hardware factors fit these models better and the next one worse (left-out errors decided)."""
@@ -50,21 +53,19 @@ TOLERANCE = 1e-5
 class Solution:
     """Fitted factors; predicts points whose keys it never saw by the engine's mean, then the mean of all."""
 
-    def __init__(self, hardware: Hardware, table: dict[str, Scheduling], bursts: list[float]) -> None:
-        self.hardware, self.table, self.bursts = hardware, table, bursts
+    def __init__(self, hardware: Hardware, table: dict[str, Scheduling], bench: Bench) -> None:
+        self.hardware, self.table, self.bench = hardware, table, bench
         self.cells: dict[str, float] = {}
 
     def predict(self, data: Stack) -> dict[str, Array]:
         table = {key: self.lookup(key) for key in data.keys}
         engines = scheduling_arrays(table, data)
         known = np.array([self.cells.get(name, 1.0) for name in data.cells])
-        return predict(data, self.hardware, structs.replace(engines, slowdown=engines.slowdown * known), self.bursts)
+        return predict(data, self.hardware, structs.replace(engines, slowdown=engines.slowdown * known), self.bench)
 
     def lookup(self, key: str) -> Scheduling:
-        for name in (key, f"{key.split('/')[0]}/*", "*/*"):
-            if name in self.table:
-                return self.table[name]
-        raise KeyError(key)
+        engine, generation = key.split("/")
+        return nearest(self.table, engine, generation)
 
 
 class Problem:
@@ -73,13 +74,14 @@ class Problem:
     def __init__(self, data: Stack) -> None:
         self.data = data
         self.engines = sorted({key.split("/")[0] for key in data.keys})
-        self.generations = sorted({key.split("/")[1] for key in data.keys})
+        self.lines = sorted({line(key.split("/")[1]) for key in data.keys})
         self.names = [
             *PRIOR,
             *(f"{name}@{engine}" for name in KEYED for engine in self.engines),
             *(f"{name}@{key}" for name in KEYED for key in data.keys),
-            *(f"age@{generation}" for generation in self.generations),
+            *(f"age@{line}" for line in self.lines),
             *(f"burst@{name}" for name in BURST),
+            "receive",
         ]
         self.strength = np.array(
             [STRENGTH["hardware"] if name in PRIOR else STRENGTH["floor" if name.startswith(FLOOR) else "scheduling"] for name in self.names]
@@ -93,7 +95,7 @@ class Problem:
         bounds = {name: np.log(top / PRIOR[name][0]) / PRIOR[name][1] for name, top in UPPER.items()}
         return np.array([bounds.get(name, 8.0) for name in self.names])
 
-    def unpack(self, vector: Array) -> tuple[Hardware, dict[str, Scheduling], list[float]]:
+    def unpack(self, vector: Array) -> tuple[Hardware, dict[str, Scheduling], Bench]:
         value = {name: vector[index] for name, index in self.place.items()}
         hardware = Hardware(**{name: centre * np.exp(spread * value[name]) for name, (centre, spread) in PRIOR.items()})
         table: dict[str, Scheduling] = {}
@@ -102,14 +104,16 @@ class Problem:
             fields = {
                 name: KEYED[name][0] * np.exp(KEYED[name][1] * value[f"{name}@{engine}"] + narrow(name, generation) * value[f"{name}@{key}"]) for name in KEYED
             }
-            table[key] = Scheduling(age_per_year=AGE_SPREAD.get(generation, AGE_OTHERS) * value[f"age@{generation}"], **fields)
+            own = line(generation)
+            table[key] = Scheduling(age_per_year=AGE_SPREAD.get(own, AGE_OTHERS) * value[f"age@{own}"], **fields)
         bursts = [np.minimum(share * np.exp(BURST_SPREAD * value[f"burst@{name}"]), 0.95) for name, share in BURST.items()]
-        return hardware, table, bursts
+        receive = np.minimum(RECEIVE[0] * np.exp(RECEIVE[1] * value["receive"]), 1.0)
+        return hardware, table, Bench(bursts=bursts, receive_share=receive)
 
     def errors(self, vector: Array) -> Array:
         """Weighted log residuals, one row per target."""
-        hardware, table, bursts = self.unpack(vector)
-        got = predict(self.data, hardware, scheduling_arrays(table, self.data), bursts)
+        hardware, table, bench = self.unpack(vector)
+        got = predict(self.data, hardware, scheduling_arrays(table, self.data), bench)
         return np.stack([(np.log(got[name]) - self.targets[name]) * self.known[name] for name in WEIGHT])
 
     def residuals(self, vector: Array) -> Array:
@@ -141,9 +145,10 @@ class Problem:
                 put(f"{name}@{key}", slope, keys == key)
             for engine in self.engines:
                 put(f"{name}@{engine}", slope * ratio, engine_of == engine)
-        slope = moved([f"age@{generation}" for generation in self.generations])
-        for generation in self.generations:
-            put(f"age@{generation}", slope, generation_of == generation)
+        slope, line_of = moved([f"age@{name}" for name in self.lines]), np.array([line(name) for name in generation_of])
+        for name in self.lines:
+            put(f"age@{name}", slope, line_of == name)
+        put("receive", moved(["receive"]), everyone)
         slope = moved([f"burst@{name}" for name in BURST])
         for index, name in enumerate(BURST):
             put(f"burst@{name}", slope, self.data.harness_index == index)
@@ -158,15 +163,17 @@ def narrow(name: str, generation: str) -> float:
 def fit(data: Stack, evaluations: int = 25) -> Solution:
     """Fit all factors on `data`."""
     problem = Problem(data)
-    hardware, table, bursts = problem.unpack(minimise(problem, evaluations))
-    solution = Solution(_plain(hardware), _with_means({key: _plain(value) for key, value in table.items()}), [float(share) for share in bursts])
+    hardware, table, bench = problem.unpack(minimise(problem, evaluations))
+    plain = {key: _plain(value) for key, value in table.items()}
+    solution = Solution(_plain(hardware), _with_means(plain), bench)
     solution.cells = _levels(solution, data)
     return solution
 
 
 def minimise(problem: Problem, evaluations: int) -> Array:
     """Levenberg-Marquardt under soft L1 by reweighting, steps cut at the bounds. Normal equations: a tenth of the time of scipy's SVD."""
-    vector, damping = np.zeros(len(problem.names)), 1e-3
+    vector: Array = np.zeros(len(problem.names))
+    damping = 1e-3
     upper = problem.upper()
     residuals = problem.residuals(vector)
     cost = soft_l1(residuals)
@@ -176,8 +183,8 @@ def minimise(problem: Problem, evaluations: int) -> Array:
         normal, gradient = slopes.T @ (slopes * weight[:, None]), slopes.T @ (residuals * weight)
         before = cost
         while damping < 1e6:
-            step = np.linalg.solve(normal + damping * np.diag(np.diag(normal)), -gradient)
-            moved = np.clip(vector + step, -8.0, upper)
+            step = cast(Any, np.linalg).solve(normal + damping * np.diag(np.diag(normal)), -gradient)
+            moved = cast(Any, np).clip(vector + step, -8.0, upper)
             tried = problem.residuals(moved)
             if soft_l1(tried) < cost:
                 vector, residuals, cost, damping = moved, tried, soft_l1(tried), damping / 5
@@ -222,6 +229,9 @@ def _with_means(table: dict[str, Scheduling]) -> dict[str, Scheduling]:
         usual = [value for key, value in mine.items() if key.split("/")[1] not in SLOWDOWN_SPREAD]
         level = _mean(usual) if usual else Scheduling(request_s=0.0, poll_steps=0.0)
         out[f"{engine}/*"] = structs.replace(_mean(list(mine.values())), slowdown=level.slowdown, kernels=level.kernels, age_per_year=0.0)
+        for own in sorted({line(key.split("/")[1]) for key in mine} & set(AGE_SPREAD)):
+            ages = [value.age_per_year for key, value in mine.items() if line(key.split("/")[1]) == own]
+            out[f"{engine}/{own}"] = structs.replace(out[f"{engine}/*"], age_per_year=float(np.mean(ages)))
     out["*/*"] = _mean([out[f"{engine}/*"] for engine in engines])
     return out
 

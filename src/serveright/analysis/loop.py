@@ -40,6 +40,10 @@ class Load(Struct, frozen=True, kw_only=True):
     draft_s: float = 0.0
     age_years: float = 0.0
     """Age of the engine release against the newest one the factors were fitted on."""
+    cold: float = 0.0
+    """1 where the burst meets a server that never served before (kernels still to be compiled), 0 for a warm one."""
+    receive_steps: float = 0.0
+    """Steps a new request waits because the engine looks for new ones only every so many steps (0: at every step, the default of both engines)."""
     extra_prefill_s: float = 0.0
     """Per request: vision encoder, transfer of a disaggregated cache."""
 
@@ -89,7 +93,8 @@ def closed_loop(work: Split, hw: Hardware, engine: Scheduling, load: Load) -> Se
         per_token = step / load.accepted
         new_tpot = per_token / (1 - busy * overlap)
         tpot = new_tpot if turn == 0 else (tpot + new_tpot) / 2
-        ttft = engine.request_s + alone + first_token_wait(engine, work.dp, step, inside) + hw.queue * busy / (1 - busy) / 2 * cost
+        waiting_steps = load.receive_steps * step
+        ttft = engine.request_s + alone + first_token_wait(engine, work.dp, step, inside) + waiting_steps + hw.queue * busy / (1 - busy) / 2 * cost
         whole = ttft + load.output_tokens * tpot
         rate = inside / whole
         share = rate * cost * (load.concurrency - 1) / load.concurrency
@@ -98,7 +103,7 @@ def closed_loop(work: Split, hw: Hardware, engine: Scheduling, load: Load) -> Se
     step = decode_step(work, hw, load, running, slowdown, engine.kernels)
     rate = inside / (ttft + load.output_tokens * tpot)
     steady = ttft + waiting / rate
-    burst = engine.request_s + alone + (inside - 1) / 2 * cost + engine.cold_start_s + waiting / rate
+    burst = engine.request_s + alone + (inside - 1) / 2 * cost + engine.cold_start_s * load.cold + waiting / rate
     return Service(
         tpot_s=tpot,
         ttft_median_s=steady,

@@ -1,5 +1,6 @@
 """What a plan says beside its choice: every question of `analysis.answers` that this model and traffic raise, in a sentence and in numbers."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, structs
@@ -201,6 +202,7 @@ def _late(tpot_s: float, ttft_s: float, traffic: Traffic) -> bool:
 def _best_pools(chosen: Chosen) -> tuple[Pools, Disaggregated] | None:
     asked, traffic = chosen.asked, chosen.asked.traffic
     engine, _ = generation.pace(asked.calibration, asked.given.engine, asked.gpu, asked.work)
+    engine = structs.replace(engine, slowdown=engine.slowdown * math.exp(engine.age_per_year * asked.given.age_years))
     prompt, shared = mean(traffic.input_tokens), float(traffic.shared_prefix_tokens)
     load = Load(
         concurrency=float(traffic.concurrency or 1), input_tokens=max(prompt - shared, 1.0), output_tokens=mean(traffic.output_tokens),

@@ -8,6 +8,7 @@ from msgspec import Struct, structs
 from serveright.analysis import layouts
 from serveright.analysis import traffic as service
 from serveright.analysis.anchors import Correction
+from serveright.analysis.generation import age_years
 from serveright.analysis.speculation import Speculation
 from serveright.analysis.work import ModelWork
 from serveright.types.calibration import Calibration
@@ -45,6 +46,8 @@ class Option(Struct, frozen=True, kw_only=True):
     exchanges: frozenset[str] = frozenset()
     """All-to-all backends this version's flag takes."""
     exchange_default: str | None = None
+    released: str = ""
+    """Release date of the version, where known."""
 
 
 def _even(ep: int) -> float:
@@ -116,7 +119,7 @@ def _price(question: Question, option: Option, parallel: Parallel) -> list[_Pric
         sized = option.size(option.engine, wished)
         given = estimate = None
         if sized.fits:
-            given = conditions(question, option.engine, sized, spec)
+            given = conditions(question, option.engine, sized, spec, option.released)
             estimate = service.estimate(option.work, question.fleet.gpu, parallel, question.traffic, question.calibration, given)
         candidate = Candidate(
             engine=option.engine,
@@ -144,7 +147,7 @@ def exchange_of(question: Question, option: Option, parallel: Parallel) -> tuple
     return (None if chosen[0] == option.exchange_default else chosen[0]), {"all2all_backend": chosen[1]}
 
 
-def conditions(question: Question, engine: EngineName, sized: Sized, spec: Speculation | None) -> service.Conditions:
+def conditions(question: Question, engine: EngineName, sized: Sized, spec: Speculation | None, released: str = "") -> service.Conditions:
     """The engine's side of the estimate from what step 2 found."""
     return service.Conditions(
         engine=engine,
@@ -155,6 +158,7 @@ def conditions(question: Question, engine: EngineName, sized: Sized, spec: Specu
         speculation=spec,
         correction=question.correction(engine),
         vision=question.vision,
+        age_years=age_years(question.calibration, released),
         imbalance=question.imbalance(sized.settings.parallel.ep) if sized.settings.parallel.ep > 1 else 1.0,
     )
 

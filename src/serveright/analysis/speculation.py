@@ -26,9 +26,11 @@ def accepted_tokens(tokens: int, acceptance: float) -> float:
 
 
 def acceptance(spec: Speculation, calibration: Calibration) -> float:
-    """The given rate, else the fitted one, else `DEFAULT_ACCEPTANCE`."""
+    """The given rate, else the fitted one (lower along a chain of several), else `DEFAULT_ACCEPTANCE`."""
     if spec.acceptance is not None:
         return spec.acceptance
+    if spec.tokens > 1 and "acceptance_chain" in calibration.speculation:
+        return calibration.speculation["acceptance_chain"]
     return calibration.speculation.get("acceptance", DEFAULT_ACCEPTANCE)
 
 

@@ -25,23 +25,25 @@ FEWEST, MOST = 500, 20_000
 MOST_SHAPES = 3
 
 
-def asked_of(question: Question, work: ModelWork, candidate: Candidate) -> Asked:
+def asked_of(question: Question, work: ModelWork, candidate: Candidate, released: str = "") -> Asked:
     """The candidate as the service model sees it. `candidate.sized` must be there."""
     if candidate.sized is None:
         raise ValueError("only a sized candidate can be asked about")
     tokens = candidate.settings.speculative_tokens
     drafted = Speculation(tokens=tokens) if tokens else None
-    given = conditions(question, candidate.engine, candidate.sized, drafted)
+    given = conditions(question, candidate.engine, candidate.sized, drafted, released)
     return Asked(work=work, gpu=question.fleet.gpu, parallel=candidate.parallel, traffic=question.traffic, calibration=question.calibration, given=given)
 
 
-def answers(question: Question, shape: ModelShape, work: ModelWork, best: Candidate, found: Found, drafted_tokens: int) -> tuple[Answer, ...]:
+def answers(
+    question: Question, shape: ModelShape, work: ModelWork, best: Candidate, found: Found, drafted_tokens: int, released: str = ""
+) -> tuple[Answer, ...]:
     """Every question this model and traffic raise."""
     if best.estimate is None:
         return ()
     singles = _singles(question, best, found)
     chosen = Chosen(
-        asked=asked_of(question, work, best),
+        asked=asked_of(question, work, best, released),
         estimate=best.estimate,
         shape=shape,
         fleet=question.fleet,
@@ -63,11 +65,11 @@ def _singles(question: Question, best: Candidate, found: Found) -> dict[Parallel
     return dict(sorted(sizes.values(), key=lambda item: item[0].gpus)[-MOST_SHAPES:])
 
 
-def simulated(question: Question, work: ModelWork, best: Candidate, seed: int = 0) -> Simulated | None:
+def simulated(question: Question, work: ModelWork, best: Candidate, released: str = "", seed: int = 0) -> Simulated | None:
     """One deployment of the chosen design under its share of the traffic, step by step; None where no request fits its cache."""
     if best.sized is None:
         return None
-    asked, traffic = asked_of(question, work, best), question.traffic
+    asked, traffic = asked_of(question, work, best, released), question.traffic
     capacity = best.sized.capacity
     longest = min(traffic.context_tokens or capacity.tokens, capacity.tokens)
     table, _ = pace(question.calibration, best.engine, question.fleet.gpu, work)
@@ -77,7 +79,7 @@ def simulated(question: Question, work: ModelWork, best: Candidate, seed: int = 
         seats = min(seats, capacity.state_slots * best.parallel.dp)
     alive = max(1, round((traffic.concurrency or 1) / best.parallel.replicas))
     return simulate(
-        StepTimes(cut, question.calibration.hardware, table, drafting=_drafting(asked, alive)),
+        StepTimes(cut, question.calibration.hardware, table, asked.given.age_years, _drafting(asked, alive)),
         [_clipped(request, longest, traffic.shared_prefix_tokens) for request in _requests(traffic, best.parallel, alive, seed)],
         seats=max(seats, 1),
         capacity_tokens=float(capacity.tokens),

@@ -99,7 +99,9 @@ def _predicted(run: MeasuredRun, parallel: Parallel, engine: Engine, server: Ser
             msg("Name the measured layout with --measured-with."),
         )
     question = msgspec.structs.replace(server.question, fleet=fleet, traffic=asked, correction=_none)
-    estimate = service.estimate(server.work, fleet.gpu, parallel, asked, question.calibration, conditions(question, engine.name, sized, None))
+    estimate = service.estimate(
+        server.work, fleet.gpu, parallel, asked, question.calibration, conditions(question, engine.name, sized, None, engine.table.released)
+    )
     return {
         "tpot_s": estimate.tpot_s, "ttft_mean_s": estimate.ttft_mean_s, "ttft_median_s": estimate.ttft_median_s,
         "output_tokens_per_s": estimate.output_tokens_per_s,

@@ -108,7 +108,7 @@ def plan(
     question = msgspec.structs.replace(question, correction=_corrections(anchors or {}))
     found = _search(searching, question)
     report = _report(loaded, variants, question, wished, engines, checks, found)
-    report = msgspec.structs.replace(report, anchors=points, **_beside(question, variants, found, wishes))
+    report = msgspec.structs.replace(report, anchors=points, **_beside(question, variants, engines, found, wishes))
     report = msgspec.structs.replace(report, findings=_own_findings(report))
     if not wishes.curves:
         return report
@@ -192,6 +192,7 @@ def _options(model: Model, searching: Searching, question: Question) -> list[Opt
             size=lambda name, wished: size_on(by_name[name], model, fleet, wished, context),
             settings=searching.settings,
             speculation=drafting if _can_draft(engine, model, fleet, searching.settings, context) else (None,),
+            released=engine.table.released,
             exchanges=frozenset(engine.table.all2all_backends),
             exchange_default=next((str(f.default) for f in engine.table.flags if f.name == EXCHANGE[engine.name] and f.default is not None), None),
         )
@@ -246,7 +247,7 @@ def _report(
     )
 
 
-def _beside(question: Question, variants: Sequence[Model], found: Found, wishes: Wishes) -> dict[str, Any]:
+def _beside(question: Question, variants: Sequence[Model], engines: Sequence[Engine], found: Found, wishes: Wishes) -> dict[str, Any]:
     """Answers, simulation and expert balance of the chosen design, as fields of the report."""
     from serveright.api import answering
 
@@ -255,10 +256,11 @@ def _beside(question: Question, variants: Sequence[Model], found: Found, wishes:
         return {}
     model = next(variant for variant in variants if served_name(variant.files) == best.checkpoint)
     work = work_of(model)
+    released = next(e.table.released for e in engines if e.name == best.engine)
     drafts = any(c.settings.speculative_tokens for c in found.candidates if c.engine == best.engine)
     return {
-        "answers": answering.answers(question, model.shape, work, best, found, SPECULATIVE_TOKENS if drafts else 0),
-        "simulated": answering.simulated(question, work, best) if wishes.simulate else None,
+        "answers": answering.answers(question, model.shape, work, best, found, SPECULATIVE_TOKENS if drafts else 0, released),
+        "simulated": answering.simulated(question, work, best, released) if wishes.simulate else None,
         "experts": answering.balance(question, model.shape, work, wishes.expert_load, found) if wishes.expert_load else None,
     }
 

@@ -71,6 +71,10 @@ class Calibration(Struct, frozen=True, kw_only=True):
     source: str
     as_of: str
     rows: int
+    age_from: str = ""
+    """Month (YYYY-MM) from which software age counts; "" where age was not fitted."""
+    age_newest: str = ""
+    """The newest month measured: what came out later is taken to be as fast as that."""
     hardware: Hardware
     gemm: dict[str, float]
     collective_s: dict[str, float]
