@@ -108,3 +108,11 @@ def test_no_color_in_pipes_unless_forced() -> None:
     assert "\x1b" not in run("inspect", "Qwen/Qwen3-8B").stdout
     assert "\x1b[1m" in run("inspect", "Qwen/Qwen3-8B", "--color", "always").stdout
     assert "\x1b" not in run("inspect", "Qwen/Qwen3-8B", env={"NO_COLOR": "1", "FORCE_COLOR": "1"}).stdout
+
+
+def test_a_plan_becomes_a_deployment() -> None:
+    done = run("plan", "Qwen/Qwen3-8B", "--gpu", "h100", "--engine", "vllm", "--emit", "compose")
+    assert done.returncode == 0
+    assert "vllm/vllm-openai" in done.stdout
+    assert "compose" in run("plan", "Qwen/Qwen3-8B", "--gpu", "h100", "--emit", "list").stdout.split()
+    assert run("plan", "Qwen/Qwen3-8B", "--gpu", "h100", "--emit", "compos").returncode == 2

@@ -7,12 +7,13 @@ from serveright.api.engines import load_engines
 from serveright.api.loading import load_model
 from serveright.api.sizing import size_on
 from serveright.catalog.gpus import parse_gpu_spec
-from serveright.errors import UserError
+from serveright.errors import UsageError, UserError
 from serveright.types.deployment import Deployment, Emitted
 from serveright.types.design import Candidate
 from serveright.types.engine import Settings
 from serveright.types.reports import Chosen, PlanReport
 from serveright.types.source import ModelFiles
+from serveright.types.text import msg
 from serveright.types.traffic import Traffic
 
 
@@ -56,6 +57,13 @@ def files(report: PlanReport, model: ModelFiles, formats: Sequence[str], lang: s
             yield name, emitting.emit(name, made, lang)
         except UserError:
             continue
+
+
+def emit(report: PlanReport, model: ModelFiles, format: str, lang: str) -> tuple[Emitted, ...]:
+    """The files of one format of the chosen design. Raises UserError where the format cannot carry it."""
+    if report.chosen is None:
+        raise UsageError(msg("nothing fits, so nothing can be deployed"), msg("The report's ways out say what would."))
+    return emitting.emit(format, deployment_of(report, report.chosen, model), lang)
 
 
 def _traffic(report: PlanReport) -> Traffic:

@@ -5,6 +5,7 @@ import click
 from serveright.analysis.search import Objective
 from serveright.cli.options import Output, gpu_options, model_argument, output, say
 from serveright.cli.traffic_options import engine_option, traffic_options
+from serveright.errors import UnknownName
 from serveright.types.text import msg
 from serveright.types.traffic import Traffic
 
@@ -31,18 +32,24 @@ OBJECTIVES = ("cost", "latency", "context", "users")
 @click.option(
     "--checkpoints", type=click.Choice(("this", "any")), default="this", help=say(msg("Price also the same model in other number formats the GPU has."))
 )
+@click.option(
+    "--emit", metavar="FORMAT", help=say(msg("Print the deployment's files instead: shell, docker, compose, kubernetes, leaderworkerset, ... (`--emit list`)."))
+)
 @output()
 def command(
     model: str, revision: str | None, gpu: str, gpus: int | None, nodes: int | None, engine: str, traffic: Traffic, objective: Objective, simulate: bool,
-    calibrate: str | None, measured_with: str | None, expert_load: str | None, checkpoints: str, out: Output,
+    calibrate: str | None, measured_with: str | None, expert_load: str | None, checkpoints: str, emit: str | None, out: Output,
 ) -> None:  # fmt: skip
     """Show the design; exit 1 when no layout is feasible."""
     from serveright import api
+    from serveright.api import deploying
     from serveright.api.planning import Wishes
+    from serveright.outputs.emit import text as texts
     from serveright.outputs.views.plan import document
     from serveright.readers.expert_load import read_expert_load
     from serveright.readers.local_memory import is_local_memory, read_local_memory
     from serveright.readers.measured import read_measured
+    from serveright.readers.model import read_model_files
 
     wishes = Wishes(
         objective=objective,
@@ -54,6 +61,23 @@ def command(
         expert_load=read_expert_load(expert_load) if expert_load else None,
         other_checkpoints=checkpoints == "any",
     )
-    report = api.plan(model, gpu, traffic, gpus=gpus, nodes=nodes, engine=engine, revision=revision, wishes=wishes)
-    out.show(report, document, quiet=report.chosen.command if report.chosen else "")
+    if emit is not None:
+        _known(emit)
+    files = read_model_files(model, revision=revision)
+    report = api.plan(files, gpu, traffic, gpus=gpus, nodes=nodes, engine=engine, wishes=wishes)
+    if emit is None or report.chosen is None:
+        out.show(report, document, quiet=report.chosen.command if report.chosen else "")
+    else:
+        out.write(texts(deploying.emit(report, files, emit, out.lang)))
     out.finish(failed=report.chosen is None)
+
+
+def _known(emit: str) -> None:
+    """Raises UnknownName, or lists the formats and stops for `--emit list`."""
+    from serveright.api import emitting
+
+    if emit == "list":
+        click.echo("\n".join(emitting.formats()))
+        raise click.exceptions.Exit(0)
+    if emit not in emitting.formats():
+        raise UnknownName(msg("format"), emit, emitting.formats())
