@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -167,6 +169,11 @@ def test_over_http() -> None:
                     break
             time.sleep(0.2)
         session(f"http://127.0.0.1:{port}/mcp", short_talk)
+        foreign = urllib.request.Request(f"http://127.0.0.1:{port}/mcp", data=b"{}", headers={"host": "evil.example", "content-type": "application/json"})
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(foreign, timeout=30)
+        refused.value.close()
+        assert refused.value.code in (403, 421)
     finally:
         server.terminate()
         server.wait(30)

@@ -202,7 +202,7 @@ def test_the_theme_button_lasts(browser: Any, site: str) -> None:
 def test_a_slow_answer_says_that_it_is_computed(browser: Any, site: str) -> None:
     with Page(browser, site) as page:
         tab = page.open(DESIGN)
-        tab.route("**/design/**", lambda route: (tab.wait_for_timeout(700), route.continue_()))
+        tab.evaluate("() => { const real = fetch; window.fetch = async (...all) => { await new Promise((go) => setTimeout(go, 900)); return real(...all) } }")
         tab.select_option("select[name=engine]", "vllm")
         tab.wait_for_selector("#state:not([hidden])")
         tab.wait_for_url("**engine=vllm**")
