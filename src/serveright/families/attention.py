@@ -110,7 +110,7 @@ def _scalar(fields: Fields, layers: int | None, *keys: str) -> int | None:
             listed = per_layer(fields, layers, key) if layers else fields.ints(key)
             numbers = [number for number in listed or () if number > 0]
             if not numbers:
-                raise InputError(msg("config.json: {key} names no layer with heads", key=fields.at(key)))
+                raise InputError(msg("{file}: {key} names no layer with heads", file=fields.file, key=fields.at(key)))
             return numbers[0]
     return fields.opt_int(*keys, minimum=1)
 

@@ -120,11 +120,13 @@ def _read(frame: Frame, count: int) -> _Plan:
 
 def _ratios(text: Fields, count: int) -> tuple[int, ...]:
     ratios = text.ints("compress_ratios")
-    if ratios is None or len(ratios) < count:
-        text.unknown(
-            "compress_ratios", msg("{given} entries for {count} layers; the missing ones are taken as window only", given=len(ratios or ()), count=count)
-        )
-        ratios = (ratios or ()) + (0,) * (count - len(ratios or ()))
+    if ratios is None:
+        text.unknown("compress_ratios", msg("{given} entries for {count} layers; the missing ones are taken as window only", given=0, count=count))
+        ratios = (0,) * count
+    # a DSpark block is listed whole while the config may still name one prediction layer
+    behind = max(text.opt_int(*MTP) or 0, len(text.ints("dspark_target_layer_ids") or ()))
+    if not count <= len(ratios) <= count + behind:
+        text.items("compress_ratios", length=count)
     words = ", ".join(f"{number} x {ratio}" for ratio, number in sorted(Counter(ratios[:count]).items()))
     text.note("compress_ratios", msg("rows pooled by layer (layers x ratio): {summary}; 0 keeps the window only", summary=words), words)
     return ratios

@@ -30,11 +30,12 @@ _MOST = 4096
 
 
 class Fields:
-    """Typed reads of one JSON object. `path` is its JSON path; nested objects share the log of their parent."""
+    """Typed reads of one JSON object. `path` is its JSON path; nested objects share the log and the file's name of their parent."""
 
-    def __init__(self, raw: dict[str, Any], path: str = "", parent: "Fields | None" = None) -> None:
+    def __init__(self, raw: dict[str, Any], path: str = "", parent: "Fields | None" = None, file: str = "config.json") -> None:
         self.raw = raw
         self.path = path
+        self.file = parent.file if parent else file
         self.evidence: list[Evidence] = parent.evidence if parent else []
         self.unknowns: list[Unknown] = parent.unknowns if parent else []
         self._used: set[str] = set()
@@ -43,6 +44,19 @@ class Fields:
     def at(self, key: str) -> str:
         """JSON path of `key`."""
         return f"{self.path}.{key}" if self.path else key
+
+    def where(self, *keys: str) -> str:
+        """JSON path of the first of these keys that is present here or below; the first key where none is."""
+        for view in self._views():
+            found = next((key for key in keys if view.raw.get(key) is not None), None)
+            if found is not None:
+                return view.at(found)
+        return keys[0]
+
+    def _views(self) -> "Iterator[Fields]":
+        yield self
+        for child in self._children.values():
+            yield from child._views()
 
     def has(self, key: str) -> bool:
         """The key is present and not null. Counts as read."""
@@ -79,12 +93,18 @@ class Fields:
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value < _LIMIT:
             raise InputError(
-                msg("config.json: {key} is {value}, which is no whole number from {minimum} up", key=self.at(key), value=repr(value)[:80], minimum=minimum),
+                msg(
+                    "{file}: {key} is {value}, which is no whole number from {minimum} up",
+                    file=self.file,
+                    key=self.at(key),
+                    value=repr(value)[:80],
+                    minimum=minimum,
+                ),
                 msg("Compare the file with the one on the model's page."),
             )
         if value > _MOST and _COUNTS.search(key):
             raise InputError(
-                msg("config.json: {key} is {value}, more layers than any model has", key=self.at(key), value=value),
+                msg("{file}: {key} is {value}, more layers than any model has", file=self.file, key=self.at(key), value=value),
                 msg("Compare the file with the one on the model's page."),
             )
         return value
@@ -94,7 +114,7 @@ class Fields:
         value = self.opt_int(*keys, minimum=minimum)
         if value is None:
             raise InputError(
-                msg("config.json: {key} is missing", key=self.at(keys[0])),
+                msg("{file}: {key} is missing", file=self.file, key=self.at(keys[0])),
                 msg("Without it the shape cannot be derived; take config.json from the model's own repository."),
             )
         return value
@@ -116,7 +136,7 @@ class Fields:
         """A required positive number."""
         key, value = self._find(keys)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _LIMIT:
-            raise InputError(msg("config.json: {key} is {value}, not a positive number", key=self.at(key), value=repr(value)[:80]))
+            raise InputError(msg("{file}: {key} is {value}, not a positive number", file=self.file, key=self.at(key), value=repr(value)[:80]))
         return float(value)
 
     def default(self, key: str, value: object, source: str) -> None:
@@ -139,7 +159,7 @@ class Fields:
         if value is None:
             return default
         if not isinstance(value, bool):
-            raise InputError(msg("config.json: {key} is {value}, not true or false", key=self.at(key), value=repr(value)[:80]))
+            raise InputError(msg("{file}: {key} is {value}, not true or false", file=self.file, key=self.at(key), value=repr(value)[:80]))
         return value
 
     def text(self, *keys: str) -> str | None:
@@ -148,7 +168,7 @@ class Fields:
         if value is None:
             return None
         if not isinstance(value, str):
-            raise InputError(msg("config.json: {key} is {value}, not a text", key=self.at(key), value=repr(value)[:80]))
+            raise InputError(msg("{file}: {key} is {value}, not a text", file=self.file, key=self.at(key), value=repr(value)[:80]))
         return value
 
     def items(self, *keys: str, length: int | None = None) -> list[Any] | None:
@@ -157,11 +177,11 @@ class Fields:
         if value is None:
             return None
         if not isinstance(value, list):
-            raise InputError(msg("config.json: {key} is {value}, not a list", key=self.at(key), value=repr(value)[:80]))
+            raise InputError(msg("{file}: {key} is {value}, not a list", file=self.file, key=self.at(key), value=repr(value)[:80]))
         value = cast("list[Any]", value)
         if length is not None and len(value) != length:
             raise InputError(
-                msg("config.json: {key} has {count} entries, the model {length} layers", key=self.at(key), count=len(value), length=length),
+                msg("{file}: {key} has {count} entries, the model {length} layers", file=self.file, key=self.at(key), count=len(value), length=length),
                 msg("The file may be trimmed or edited; take it from the model's own repository."),
             )
         return value
@@ -173,7 +193,7 @@ class Fields:
             return None
         for value in values:
             if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= _LIMIT:
-                raise InputError(msg("config.json: {key} holds {value}, not whole numbers", key=self.at(keys[0]), value=repr(value)[:80]))
+                raise InputError(msg("{file}: {key} holds {value}, not whole numbers", file=self.file, key=self.at(keys[0]), value=repr(value)[:80]))
         return tuple(values)
 
     def child(self, *keys: str) -> "Fields | None":
@@ -184,7 +204,7 @@ class Fields:
         if value is None:
             return None
         if not isinstance(value, dict):
-            raise InputError(msg("config.json: {key} is {value}, not an object", key=self.at(key), value=repr(value)[:80]))
+            raise InputError(msg("{file}: {key} is {value}, not an object", file=self.file, key=self.at(key), value=repr(value)[:80]))
         self._children[key] = Fields(cast("dict[str, Any]", value), self.at(key), self)
         return self._children[key]
 

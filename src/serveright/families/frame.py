@@ -116,7 +116,7 @@ def layer_count(text: Fields, *lists: str) -> int:
     count = count if count is not None else text.integer("num_hidden_layers")
     if count > MAX_LAYERS:
         raise InputError(
-            msg("config.json: {key} is {value}, more layers than any model has", key=text.at("num_hidden_layers"), value=count),
+            msg("{file}: {key} is {value}, more layers than any model has", file=text.file, key=text.at("num_hidden_layers"), value=count),
             msg("Compare the file with the one on the model's page."),
         )
     return count

@@ -15,6 +15,7 @@ import msgspec
 from serveright import families
 from serveright.errors import InputError
 from serveright.families.fields import Fields
+from serveright.families.possible import check
 from serveright.types.model import ModelShape
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
@@ -52,16 +53,15 @@ def architecture(files: ModelFiles) -> str:
     names: object = files.config.get("architectures")
     if names is None:
         return ""
-    listed = cast("list[object]", names) if isinstance(names, list) else [names]
-    first = listed[0] if listed and isinstance(names, list) else None
+    first = cast("list[object]", names)[0] if isinstance(names, list) and names else None
     if not isinstance(first, str):
-        raise InputError(msg("{origin}: architectures is {value}, not a list of class names", origin=files.origin, value=repr(listed)[:80]))
+        raise InputError(msg("{origin}: architectures is {value}, not a list of class names", origin=files.origin, value=repr(cast("object", names))[:80]))
     return first
 
 
 def read_model(files: ModelFiles) -> ModelShape:
     """`ModelShape` of a model's files. Raises InputError for missing or absurd fields, naming the JSON path."""
-    fields = Fields(files.config)
+    fields = Fields(files.config, file=files.origin)
     name = architecture(files)
     reader = reader_of(name) if name else None
     if reader is None:
@@ -69,6 +69,7 @@ def read_model(files: ModelFiles) -> ModelShape:
 
         reader = unclaimed.shape
     shape = reader(fields, files)
+    check(shape, fields)
     shape = _stored(shape, files)
     return msgspec.structs.replace(shape, evidence=tuple(fields.evidence), unknown=(*fields.unknowns, *fields.unread()))
 
