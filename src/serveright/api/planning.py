@@ -64,6 +64,8 @@ class Wishes(Struct, frozen=True, kw_only=True):
     expert_load: ExpertLoad | None = None
     other_checkpoints: bool = False
     """Also price the same model in other number formats of the catalogue."""
+    cross_check: bool = False
+    """Ask aiconfigurator about the chosen layout too."""
 
 
 def plan(
@@ -258,8 +260,13 @@ def _beside(question: Question, variants: Sequence[Model], engines: Sequence[Eng
     work = work_of(model)
     released = next(e.table.released for e in engines if e.name == best.engine)
     drafts = any(c.settings.speculative_tokens for c in found.candidates if c.engine == best.engine)
+    said = answering.answers(question, model.shape, work, best, found, SPECULATIVE_TOKENS if drafts else 0, released)
+    if wishes.cross_check:
+        from serveright.api.silicon import cross_check
+
+        said = (*said, cross_check(best.checkpoint, question.fleet, question.traffic, best))
     return {
-        "answers": answering.answers(question, model.shape, work, best, found, SPECULATIVE_TOKENS if drafts else 0, released),
+        "answers": said,
         "simulated": answering.simulated(question, work, best, released) if wishes.simulate else None,
         "experts": answering.balance(question, model.shape, work, wishes.expert_load, found) if wishes.expert_load else None,
     }

@@ -35,10 +35,11 @@ OBJECTIVES = ("cost", "latency", "context", "users")
 @click.option(
     "--emit", metavar="FORMAT", help=say(msg("Print the deployment's files instead: shell, docker, compose, kubernetes, leaderworkerset, ... (`--emit list`)."))
 )
+@click.option("--cross-check", is_flag=True, help=say(msg("Show what aiconfigurator says of the chosen layout (needs the extra silicon).")))
 @output()
 def command(
     model: str, revision: str | None, gpu: str, gpus: int | None, nodes: int | None, engine: str, traffic: Traffic, objective: Objective, simulate: bool,
-    calibrate: str | None, measured_with: str | None, expert_load: str | None, checkpoints: str, emit: str | None, out: Output,
+    calibrate: str | None, measured_with: str | None, expert_load: str | None, checkpoints: str, emit: str | None, cross_check: bool, out: Output,
 ) -> None:  # fmt: skip
     """Show the design; exit 1 when no layout is feasible."""
     from serveright import api
@@ -60,6 +61,7 @@ def command(
         measured_with=measured_with,
         expert_load=read_expert_load(expert_load) if expert_load else None,
         other_checkpoints=checkpoints == "any",
+        cross_check=cross_check,
     )
     if emit is not None:
         _known(emit)
