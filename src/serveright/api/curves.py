@@ -114,11 +114,18 @@ def _tpot_line(question: Question, work: ModelWork, candidate: Candidate) -> Lin
         raise ValueError("only a sized candidate has a token time")
     drafted = candidate.settings.speculative_tokens
     given = conditions(question, candidate.engine, sized, Speculation(tokens=drafted) if drafted else None)
-    seconds: list[float] = []
+    made: list[Estimate] = []
     for concurrency in CONCURRENCIES:
         asked = msgspec.structs.replace(question.traffic, concurrency=concurrency, rate_per_s=None)
-        seconds.append(service.estimate(work, question.fleet.gpu, candidate.parallel, asked, question.calibration, given).tpot_s)
-    return Line(name=layout_name(candidate.parallel), x=CONCURRENCIES, y=tuple(seconds))
+        made.append(service.estimate(work, question.fleet.gpu, candidate.parallel, asked, question.calibration, given))
+    ranges = [estimate.range.get("tpot_s", (estimate.tpot_s, estimate.tpot_s)) for estimate in made]
+    return Line(
+        name=layout_name(candidate.parallel),
+        x=CONCURRENCIES,
+        y=tuple(estimate.tpot_s for estimate in made),
+        low=tuple(low for low, _ in ranges),
+        high=tuple(high for _, high in ranges),
+    )
 
 
 def roof(work: ModelWork, fleet: Fleet, best: Candidate, estimate: Estimate, traffic: Traffic) -> Roof | None:

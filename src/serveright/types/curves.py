@@ -6,11 +6,13 @@ from serveright.types.text import Msg
 
 
 class Line(Struct, frozen=True, kw_only=True):
-    """`y` over ascending `x`. `dashed` marks a reference that is not the thing itself."""
+    """`y` over ascending `x`, `low` to `high` its range where it is an estimate. `dashed` marks a reference that is not the thing itself."""
 
     name: Msg | str
     x: tuple[float, ...]
     y: tuple[float, ...]
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
     dashed: bool = False
 
 
