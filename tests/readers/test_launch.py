@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from serveright.errors import InputError
-from serveright.readers.launch import Override, Reader
+from serveright.readers.launch import MOST_FLAGS, Override, Reader
 from serveright.readers.procfs import read_process
 from serveright.types.command import LaunchCommand
 from tests.readers.tables import READER, table
@@ -119,3 +119,9 @@ def test_a_running_process(tmp_path: Path) -> None:
     assert list(command.env) == ["VLLM_X"]
     with pytest.raises(InputError):
         read_process(8, tmp_path)
+
+
+def test_endless_commands_are_cut_and_said() -> None:
+    command = one("vllm serve org/m " + " ".join(f"--strange-{n} {n}" for n in range(5000)), "run.sh")
+    assert len(command.flags) == MOST_FLAGS
+    assert any(why.values.get("flags") == MOST_FLAGS for why in command.unread)

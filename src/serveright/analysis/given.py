@@ -81,8 +81,10 @@ class Given(Struct, frozen=True):
 
     def flags(self, *names: str) -> tuple[GivenFlag, ...]:
         """Every occurrence of any of these flags, in order."""
+        places = _places(self.command)
         wanted = {self.canonical(name) for name in names} | set(names)
-        return tuple(flag for flag in self.command.flags if flag.name in wanted or flag.written.split(".")[0] in wanted)
+        found = sorted({place for name in wanted for place in places.get(name, ())})
+        return tuple(self.command.flags[place] for place in found)
 
     def flag(self, *names: str) -> GivenFlag | None:
         """The occurrence that counts: the last one."""
@@ -251,6 +253,24 @@ class Given(Struct, frozen=True):
             for flag in self.command.flags
             if flag.name and flag.literal and flag.name not in used and "." not in flag.written
         }
+
+
+_PLACES: dict[int, tuple[LaunchCommand, dict[str, list[int]]]] = {}
+
+
+def _places(command: LaunchCommand) -> dict[str, list[int]]:
+    """Places of a command's flags by canonical and by written name; kept by command, for hundreds of questions."""
+    known = _PLACES.get(id(command))
+    if known is None or known[0] is not command:
+        if len(_PLACES) > 64:
+            _PLACES.clear()
+        places: dict[str, list[int]] = {}
+        for place, flag in enumerate(command.flags):
+            for name in {flag.name, flag.written.split(".")[0]} - {None}:
+                places.setdefault(str(name), []).append(place)
+        known = (command, places)
+        _PLACES[id(command)] = known
+    return known[1]
 
 
 _NAMES: dict[int, tuple[EngineTable, dict[str, str]]] = {}

@@ -26,6 +26,8 @@ from serveright.types.report import Location
 from serveright.types.text import Msg, msg
 
 MAX_BYTES = 16 << 20
+MOST_FLAGS, MOST_WORDS = 2_000, 8_000
+"""No real start has a tenth of these: what stands behind them is named as unread."""
 
 Tables = Callable[[EngineName, str | None], EngineTable]
 """The flag table of one engine version; None means the newest known."""
@@ -248,12 +250,16 @@ class Reader:
             version, source = start.image.version, "image"
         if self.override.version and self.override.engine in (None, engine):
             version, source = self.override.version, "--engine"
-        parsed = self.grammar(engine, version).parse(start.words)
+        words = start.words[:MOST_WORDS]
+        parsed = self.grammar(engine, version).parse(words)
+        flags = parsed.flags[:MOST_FLAGS]
         model = _model(parsed.flags, parsed.positionals)
         if deployment.model is not None and (model is None or model.text.startswith("/mnt/models")):
             model = deployment.model
         unread = list(start.unread) + list(parsed.unread)
-        opaque = [flag.written for flag in parsed.flags if not flag.literal]
+        if len(words) < len(start.words) or len(flags) < len(parsed.flags):
+            unread.append(msg("a command of {words:n} words: only its first {flags:n} flags were read", words=len(start.words), flags=len(flags)))
+        opaque = [flag.written for flag in flags if not flag.literal]
         if opaque:
             unread.append(msg("not known before the start: {names}", names=", ".join(opaque[:8])))
         return LaunchCommand(
@@ -262,8 +268,8 @@ class Reader:
             version_source=source,
             model=model.text if model and model.literal else None,
             model_location=model.location if model else None,
-            flags=parsed.flags,
-            words=start.words,
+            flags=flags,
+            words=words,
             env=start.env,
             location=start.at.location,
             image=start.image_text,
@@ -271,7 +277,7 @@ class Reader:
             gpu_count=deployment.gpu_count or start.gpu_count or _visible(start.env),
             nodes=deployment.nodes,
             copies=deployment.copies,
-            role=_role(parsed.flags, deployment.role),
+            role=_role(flags, deployment.role),
             entry=start.entry,
             unread=tuple(unread),
         )

@@ -13,7 +13,7 @@ from serveright.engines.sglang import size
 from serveright.types.engine import Parallel, Settings, Sized
 from serveright.types.model import ModelShape
 from serveright.units import GIB
-from tests.engines.sglang.models import PLAIN, shapes
+from tests.engines.sglang.models import PLAIN, latent, model, shapes
 
 CALIBRATION = load_sglang_memory()
 VERSIONS = ("0.4.6", "0.5.0", "0.5.5", "0.5.9", "0.5.12", "0.5.17", "0.5.20", "0.5.23")
@@ -75,3 +75,13 @@ def test_attention_ranks_hold_their_own_requests(shape: ModelShape, dp: int) -> 
     assert many.layout.pool_bytes_per_token == one.layout.pool_bytes_per_token
     assert many.capacity.tokens == dp * many.capacity.per_rank_tokens
     assert many.capacity.max_concurrency == pytest.approx(dp * many.capacity.per_rank_concurrency)
+
+
+@given(st.integers(1, 4), st.sampled_from([None, 4, 128]), st.sampled_from([1, 2, 4]), st.sampled_from([None, 8]), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_v4_of_few_layers_is_answered(count: int, ratio: int | None, pp: int, most: int | None, drafts: bool) -> None:
+    kind = {None: "sliding_mla", 4: "csa", 128: "hca"}[ratio]
+    row = replace(latent(), kind=kind, compress_ratio=ratio, window_tokens=128)
+    shape = model(*[row] * count, architecture="DeepseekV4ForCausalLM")
+    found = sized(shape, parallel=Parallel(tp=4, pp=pp), max_num_seqs=most, speculative_method="EAGLE" if drafts else None, context=4096)
+    assert found.capacity.per_rank_tokens >= 0

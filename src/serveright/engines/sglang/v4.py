@@ -41,8 +41,8 @@ class V4Cells(Struct, frozen=True, kw_only=True):
 
 
 def v4_cells(args: Args, at: Situation) -> V4Cells:
-    """The dearest stage's pools."""
-    return max((_cells(args, at, seen) for seen in stages(at.seen, args.pp)), key=lambda cell: cell.bytes_per_token)
+    """The dearest stage's pools; stages beyond the last layer keep none."""
+    return max((_cells(args, at, seen) for seen in stages(at.seen, args.pp) if seen.layers), key=lambda cell: cell.bytes_per_token)
 
 
 def _cells(args: Args, at: Situation, seen: Seen) -> V4Cells:
