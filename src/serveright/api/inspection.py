@@ -1,14 +1,14 @@
 """Step 1: what is this model?"""
 
-import msgspec
-
 from collections.abc import Iterator
+
+import msgspec
 
 from serveright.analysis import describe
 from serveright.api.loading import Model, load_model
 from serveright.readers.card import card_hints
-from serveright.types.model import Attention
 from serveright.types.curves import Curves
+from serveright.types.model import Attention
 from serveright.types.reports import InspectReport
 from serveright.types.source import ModelFiles
 from serveright.types.text import Msg, msg

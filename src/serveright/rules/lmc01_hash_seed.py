@@ -52,4 +52,6 @@ def check(context: Context) -> Iterator[Hit]:
 def stores_outside(context: Context) -> bool:
     """Whether the cache is shared beyond this process through LMCache or a store."""
     connector = str(context.json("--kv-transfer-config").get("kv_connector", ""))
-    return "LMCache" in connector or "MooncakeStore" in connector or bool(context.on("--enable-lmcache")) or context.value("--kv-offloading-backend") == "lmcache"
+    return (
+        "LMCache" in connector or "MooncakeStore" in connector or bool(context.on("--enable-lmcache")) or context.value("--kv-offloading-backend") == "lmcache"
+    )
