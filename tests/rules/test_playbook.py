@@ -99,3 +99,32 @@ def test_what_has_no_equivalent_is_listed() -> None:
     assert {lost.name for lost in migration.lost} == {"--swap-space", "--task", "VLLM_ATTENTION_BACKEND"}
     assert words(migration) == "--eplb-config.num_redundant_experts 2"
     assert any("0.92" in str(note.values.get("new")) for note in migration.notes)
+
+
+def test_a_share_that_counts_other_things_is_noted() -> None:
+    migration = moved("python -m sglang.launch_server --model-path m --mem-fraction-static 0.80", "vllm")
+    assert words(migration) == "--gpu-memory-utilization 0.80"
+    assert [note.values["to"] for note in migration.notes] == ["--gpu-memory-utilization"]
+
+
+@pytest.mark.parametrize(
+    ("command", "engine", "expected"),
+    [
+        ("sglang serve --model-path m --tp 8 --enable-ep-moe", "vllm", "--tensor-parallel-size 8 --enable-expert-parallel"),
+        ("sglang serve --model-path m --tp 8 --enable-moe-ep", "vllm", "--tensor-parallel-size 8 --enable-expert-parallel"),
+        ("vllm serve m -tp 2 --enable-moe-ep", "sglang", "--tp-size 2 --ep-size 2"),
+        ("vllm serve m --port 1", "sglang", "--port 1"),
+    ],
+)
+def test_old_switches_and_single_gpus(command: str, engine: EngineName, expected: str) -> None:
+    migration = moved(command, engine)
+    assert words(migration) == expected
+    assert not migration.lost
+
+
+@pytest.mark.parametrize(("checkpoint", "expected"), [("modelopt", ""), ("none", "--quantization modelopt_fp4"), (None, "--quantization modelopt_fp4")])
+def test_a_format_the_checkpoint_says_itself_is_left_out(checkpoint: str | None, expected: str) -> None:
+    read = command_of("sglang serve --model-path m --quantization modelopt_fp4", None)
+    migration = migrate(read, table_of("sglang", None), table_of("vllm", None), load_lore(), checkpoint)
+    assert words(migration) == expected
+    assert bool(migration.notes) == (not expected)

@@ -305,12 +305,14 @@ def migrate(path: str, to: str, asked: Ask | None = None) -> MigrateReport:
     reading = read(raw, file, asked or Ask())
     if not reading.commands:
         raise InputError(msg("{file}: no vLLM or SGLang start was found", file=file), msg("--engine vllm also reads the engine's own YAML configuration."))
-    return MigrateReport(migrations=tuple(_migrated(command, target) for command in reading.commands))
+    return MigrateReport(migrations=tuple(_migrated(command, target, asked or Ask()) for command in reading.commands))
 
 
-def _migrated(command: LaunchCommand, target: EngineTable) -> Migrated:
+def _migrated(command: LaunchCommand, target: EngineTable, asked: Ask) -> Migrated:
     source = table_of(command.engine, command.engine_version)
-    moved = migrating.migrate(command, source, target, load_lore())
+    name = asked.model or command.model
+    model = _model_of(name, asked.fetch, asked.local) if name else None
+    moved = migrating.migrate(command, source, target, load_lore(), model.checkpoint.method if model else None)
     return Migrated(
         location=command.location,
         origin=f"{source.engine} {source.version}",

@@ -7,6 +7,14 @@ from serveright.types.command import GivenFlag
 from serveright.types.report import Edit, Severity
 from serveright.types.text import msg
 
+_ONE_FORMAT = {
+    frozenset({"modelopt_fp4", "modelopt"}),
+    frozenset({"awq", "awq_marlin"}),
+    frozenset({"gptq", "gptq_marlin"}),
+    frozenset({"mxfp4", "gpt_oss_mxfp4"}),
+    frozenset({"fp8", "deepseek_v4_fp8"}),
+}
+
 
 def without(flag: GivenFlag | None, *, safe: bool = True) -> tuple[Edit, ...]:
     """The edit that deletes a flag."""
@@ -88,3 +96,9 @@ def attention_name(context: Context) -> str:
     if context.compressed:
         return "DeepSeek-V4"
     return "MLA" if context.latent else "GQA"
+
+
+def repeats(asked: str, method: str) -> bool:
+    """Whether a `--quantization` word only says what the checkpoint's config says as `method`."""
+    asked, own = (word.lower().replace("-", "_") for word in (asked, method))
+    return any({asked, own} <= group for group in _ONE_FORMAT) or asked.startswith(own) or own.startswith(asked)

@@ -7,9 +7,11 @@ import json
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from serveright.analysis.given import Given
 from serveright.readers.grammar import grammar_of
+from serveright.rules.helpers import repeats
 from serveright.types.command import GivenFlag, LaunchCommand
 from serveright.types.design import FlagChoice, Launch
 from serveright.types.engine_table import EngineTable, Flag
@@ -58,19 +60,43 @@ _SPECULATION = (
 _METHODS = {"mtp": "EAGLE", "eagle": "EAGLE", "eagle3": "EAGLE3", "ngram": "NGRAM", "draft_model": "STANDALONE", "dflash": "DFLASH"}
 
 
-def migrate(command: LaunchCommand, source: EngineTable, target: EngineTable, lore: Lore) -> Migration:
-    """The same wishes in the target's words. `source` is the table of the command's own version."""
-    given = Given(command, source)
-    move = _Move(given, target, lore)
+_SHARES = ("--gpu-memory-utilization", "--mem-fraction-static")
+
+
+def migrate(command: LaunchCommand, source: EngineTable, target: EngineTable, lore: Lore, checkpoint: str | None = None) -> Migration:
+    """The same wishes in the target's words. `source` is the table of the command's own version, `checkpoint` the format its config names, None where unknown."""
+    across = source.engine != target.engine
+    given = Given(_today(command, source, lore) if across else command, source)
+    move = _Move(given, target, lore, checkpoint)
     flags = tuple(move.flags())
     env = {name: word.text for name, word in command.env.items() if move.keeps(name, word.text)}
     launch = Launch(engine=target.engine, version=target.version, model=command.model or "MODEL", flags=flags, env=env, left_to_engine=(), first_launch=())
-    notes = tuple(_defaults(given, source, target)) if source.engine == target.engine else ()
+    notes = tuple(move.notes) if across else tuple(_defaults(given, source, target))
     return Migration(launch=launch, lost=tuple(move.lost), notes=notes)
 
 
+def _today(command: LaunchCommand, source: EngineTable, lore: Lore) -> LaunchCommand:
+    """The command with switches of old releases and of recipes (`--enable-moe-ep`) in the words its engine has for them."""
+    words = {
+        entry.flag: entry
+        for entry in lore.successors
+        if entry.engine == source.engine and entry.to and not entry.keep_value and any(flag.name == entry.to for flag in source.flags)
+    }
+    tp = str(Given(command, source).tp_flag)
+
+    def said(flag: GivenFlag) -> GivenFlag:
+        entry = words.get(flag.written.split("=")[0])
+        if entry is None or entry.to is None:
+            return flag
+        return replace(flag, written=entry.to, name=entry.to, value=entry.value.replace("{tp}", tp) if entry.value else None)
+
+    return replace(command, flags=tuple(said(flag) for flag in command.flags))
+
+
 class _Move:
-    def __init__(self, given: Given, target: EngineTable, lore: Lore) -> None:
+    def __init__(self, given: Given, target: EngineTable, lore: Lore, checkpoint: str | None) -> None:
+        self.checkpoint = checkpoint
+        self.notes: list[Msg] = []
         self.given = given
         self.target = target
         self.grammar = grammar_of(target)
@@ -134,10 +160,15 @@ class _Move:
             if name is not None:
                 yield FlagChoice(flag=name, value=None, why=msg("was {old}", old=flag.written))
             return
+        if to == "--quantization" and flag.value and self.checkpoint and repeats(flag.value, self.checkpoint):
+            self.notes.append(msg("{flag} {value}: left out, the checkpoint says {own} itself", flag=flag.written, value=flag.value, own=self.checkpoint))
+            return
         problem = self._refuses(to, value)
         if problem is not None:
             self.lost.append(Lost(flag.written, flag.value, problem))
             return
+        if to in _SHARES:
+            self.notes.append(_other_share(flag, to))
         yield FlagChoice(
             flag=to, value=value, why=msg("was {old}: {note}", old=flag.written, note=pair.note) if pair.note else msg("was {old}", old=flag.written)
         )
@@ -183,6 +214,8 @@ class _Move:
     def _layout(self) -> Iterator[FlagChoice]:
         layout = self.given.layout_words(self.target)
         for name, value, why in layout:
+            if value == "1":  # what both engines do anyway
+                continue
             yield FlagChoice(flag=name, value=value, why=why)
 
     def _speculation(self) -> Iterator[FlagChoice]:
@@ -228,6 +261,23 @@ class _Move:
         )
         self.lost.append(Lost(name, value, why))
         return False
+
+
+def _other_share(flag: GivenFlag, to: str) -> Msg:
+    """What changes although the number stays."""
+    if to == "--mem-fraction-static":
+        return msg(
+            "{old} {value} became {to} {value}, but it counts less: SGLang's share holds weights and cache only, activations and graphs come on top; leave it out to let the engine choose",
+            old=flag.written,
+            value=flag.value or "",
+            to=to,
+        )
+    return msg(
+        "{old} {value} became {to} {value}, but it counts more: vLLM's share also holds activations and graphs, so less is left for the cache; leave it out to let the engine choose",
+        old=flag.written,
+        value=flag.value or "",
+        to=to,
+    )
 
 
 def _not_a_choice(flag: Flag, value: str | None) -> Msg | None:

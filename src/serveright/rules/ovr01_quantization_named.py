@@ -22,7 +22,7 @@ github.com/vllm-project/vllm/issues/20112; vLLM config/model.py
 from collections.abc import Iterator
 
 from serveright.rules.context import Context, Hit
-from serveright.rules.helpers import without
+from serveright.rules.helpers import repeats, without
 from serveright.rules.registry import bad, good
 from serveright.types.command import GivenFlag
 from serveright.types.text import msg
@@ -38,13 +38,6 @@ EXAMPLES = (
     good("vllm serve Qwen/Qwen3-32B-AWQ", gpu="1xh200"),
 )
 _SLOW = {"awq": "awq_marlin", "gptq": "gptq_marlin"}
-_SAME = {
-    frozenset({"modelopt_fp4", "modelopt"}),
-    frozenset({"awq", "awq_marlin"}),
-    frozenset({"gptq", "gptq_marlin"}),
-    frozenset({"mxfp4", "gpt_oss_mxfp4"}),
-    frozenset({"fp8", "deepseek_v4_fp8"}),
-}
 
 
 def check(context: Context) -> Iterator[Hit]:
@@ -59,11 +52,9 @@ def check(context: Context) -> Iterator[Hit]:
         return
     if not context.quantised:
         return
-    own = context.checkpoint.method.lower().replace("-", "_")
-    same = asked.replace("-", "_") == own or any({asked, own} <= group for group in _SAME) or asked.startswith(own) or own.startswith(asked)
     if context.vllm and asked in _SLOW:
         yield _slow(given, asked)
-    elif same:
+    elif repeats(asked, context.checkpoint.method):
         yield Hit(
             message=msg("--quantization {asked} repeats what the checkpoint says", asked=asked),
             why=msg("the engine reads {own} from the config; a word in the command goes stale with the next checkpoint", own=context.checkpoint.method),
