@@ -11,8 +11,8 @@ from serveright.api.loading import Model, load_model
 from serveright.api.sizing import size_on
 from serveright.catalog.calibration import load_performance
 from serveright.catalog.gates import load_gates
-from serveright.catalog.gpus import gpu_keys, load_gpu, parse_gpu_spec
 from serveright.catalog.glossary import glossary
+from serveright.catalog.gpus import gpu_keys, load_gpu, parse_gpu_spec
 from serveright.catalog.topics import topic_text, topic_title, topics
 from serveright.types.engine import Parallel, Settings, Sized
 from serveright.types.hardware import Fleet
