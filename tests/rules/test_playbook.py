@@ -128,3 +128,9 @@ def test_a_format_the_checkpoint_says_itself_is_left_out(checkpoint: str | None,
     migration = migrate(read, table_of("sglang", None), table_of("vllm", None), load_lore(), checkpoint)
     assert words(migration) == expected
     assert bool(migration.notes) == (not expected)
+
+
+def test_a_checkpoint_that_may_not_think_is_no_warning() -> None:
+    [finding] = [f for f in audit_command(context_of("vllm serve Qwen/Qwen3-Next-80B-A3B-Instruct")) if f.code == "PARSE04"]
+    assert (finding.severity, finding.confidence) == ("note", "possible")
+    assert not finding.edits

@@ -47,6 +47,7 @@ def choose_parsers(shape: ModelShape | None, template: str | None, catalogue: di
         accepted_tool=_same(tool, table, facts),
         accepted_reasoning=_same(reasoning, table, facts),
         sure=tool.sure or reasoning.sure,
+        reasoning_sure=reasoning.evidence is not None and (reasoning.evidence.path == "chat_template" or _recipe_thinks(catalogue)),
         evidence=evidence,
         encoded_in_code=encoded and template is None,
         tokenizer_mode=entry.tokenizer_mode if entry is not None and table.engine == "vllm" else None,
@@ -96,6 +97,12 @@ def _catalogued(catalogue: dict[str, Any], engine: str, kind: str) -> str | None
     names = cast("dict[str, Any]", parsers).get(engine) if isinstance(parsers, dict) else None
     value = cast("dict[str, Any]", names).get(kind) if isinstance(names, dict) else None
     return value if isinstance(value, str) else None
+
+
+def _recipe_thinks(catalogue: dict[str, Any]) -> bool:
+    """Whether the published recipe serves this very checkpoint with a reasoning parser; a family's parser alone says nothing about its instruct models."""
+    recipe = catalogue.get("recipe")
+    return isinstance(recipe, dict) and bool(cast("dict[str, Any]", recipe).get("reasoning_args"))
 
 
 def _architecture(shape: ModelShape | None, facts: ParserFacts) -> ArchitectureParsers | None:

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from serveright.rules.context import Context, Hit
 from serveright.rules.registry import bad, good
 from serveright.types.report import Edit
-from serveright.types.text import msg
+from serveright.types.text import Msg, msg
 
 CODE = "PARSE04"
 NAME = "reasoning-unparsed"
@@ -57,13 +57,21 @@ def check(context: Context) -> Iterator[Hit]:
         )
     if given is not None:
         return
+    sure = choice.reasoning_sure or choice.thinks_unasked
     yield Hit(
-        message=msg("no --reasoning-parser: thinking will stand in content")
-        if choice.reasoning is None
-        else msg("no --reasoning-parser: this model's thinking needs {name}", name=choice.reasoning),
+        message=_missing(choice.reasoning, sure=sure),
         why=msg("a JSON schema then binds from the first token and the model cannot think"),
         fix=msg("Set the family's reasoning parser.") if choice.reasoning is None else msg("Add --reasoning-parser {name}.", name=choice.reasoning),
-        edits=() if choice.reasoning is None else (Edit("--reasoning-parser", choice.reasoning, safe=False),),
-        severity=None if choice.sure else "note",
+        edits=() if choice.reasoning is None or not sure else (Edit("--reasoning-parser", choice.reasoning, safe=False),),
+        severity=None if sure else "note",
+        confidence=None if sure else "possible",
         sources=tuple(f"{fact.path}: {fact.value}" for fact in choice.evidence),
     )
+
+
+def _missing(parser: str | None, *, sure: bool) -> Msg:
+    if parser is None:
+        return msg("no --reasoning-parser: thinking will stand in content")
+    if sure:
+        return msg("no --reasoning-parser: this model's thinking needs {name}", name=parser)
+    return msg("no --reasoning-parser: checkpoints of this architecture that think need {name}; nothing here says whether this one does", name=parser)

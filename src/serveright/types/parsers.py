@@ -73,6 +73,8 @@ class ParserChoice(Struct, frozen=True, kw_only=True):
     accepted_tool: tuple[str, ...] = ()
     accepted_reasoning: tuple[str, ...] = ()
     sure: bool = False
+    reasoning_sure: bool = False
+    """The template or the checkpoint's published recipe names the reasoning parser; else only its family does, and this checkpoint may not think at all."""
     evidence: tuple[Evidence, ...] = ()
     encoded_in_code: bool = False
     tokenizer_mode: str | None = None
