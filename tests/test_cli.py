@@ -1,6 +1,7 @@
 """The command as a user meets it: exit codes, streams, languages, and what it must not import."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -116,3 +117,34 @@ def test_a_plan_becomes_a_deployment() -> None:
     assert "vllm/vllm-openai" in done.stdout
     assert "compose" in run("plan", "Qwen/Qwen3-8B", "--gpu", "h100", "--emit", "list").stdout.split()
     assert run("plan", "Qwen/Qwen3-8B", "--gpu", "h100", "--emit", "compos").returncode == 2
+
+
+@pytest.mark.parametrize("words", [("audit", "-", "--gpu", "1xh200"), ("--help",)])
+def test_a_full_disk_is_one_message(words: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*RUN, *words], input="vllm serve Qwen/Qwen3-8B", stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert "No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_hook_passes_over_files_that_start_no_server(tmp_path: Path) -> None:
+    script, values = tmp_path / "build.sh", tmp_path / "values.yaml"
+    script.write_text("make all\n")
+    values.write_text("replicas: 2\n")
+    done = run("audit", "--allow-none", "--fail-on", "error", str(script), str(values))
+    assert (done.returncode, done.stderr.strip()) == (0, "no vLLM or SGLang start was found")
+    assert run("audit", str(script)).returncode == 2
+    assert run("audit", "-", stdin="make all").returncode == 2
+
+
+def test_files_no_shell_reads(tmp_path: Path) -> None:
+    wide = tmp_path / "wide.sh"
+    wide.write_bytes("vllm serve m".encode("utf-16"))
+    os.mkfifo(tmp_path / "pipe.sh")
+    (tmp_path / "run.sh").write_text("vllm serve m\n")
+    for name, says in (("wide.sh", "UTF-16"), ("pipe.sh", "pipe")):
+        done = run("audit", str(tmp_path / name))
+        assert done.returncode == 2
+        assert says in done.stderr
+    assert "UTF-16" in run("audit", str(tmp_path), "--exit-zero").stdout

@@ -1,5 +1,7 @@
 """Read somebody else's command against the model, the GPU and the engine's version. Nothing in an audited file is run, nothing is fetched unless asked."""
 
+import codecs
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
@@ -66,13 +68,16 @@ def ask(engine: str | None = None, gpu: str | None = None, model: str | None = N
     return Ask(engine=name, version=version, gpu=gpu, model=model, **rest)  # pyright: ignore[reportArgumentType]
 
 
-def audit(paths: Iterable[str], asked: Ask | None = None, *, fix: bool = False, unsafe_fixes: bool = False) -> AuditReport:
-    """Findings over every engine start in files, folders or stdin (`-`). Raises UserError for a path that cannot be read."""
+def audit(paths: Iterable[str], asked: Ask | None = None, *, fix: bool = False, unsafe_fixes: bool = False, allow_none: bool = False) -> AuditReport:
+    """Findings over every engine start in files, folders or stdin (`-`).
+
+    Raises UserError for a path that cannot be read, and where nothing was found to audit unless `allow_none` makes that an empty report.
+    """
     asked = asked or Ask()
     skipped: list[Msg] = []
     parts = [audit_text(text, file, asked, fix=fix, unsafe_fixes=unsafe_fixes) for file, text in texts(paths, skipped)]
     unread = (*(u for part in parts for u in part.unread), *skipped)
-    if not any(part.deployments for part in parts):
+    if not allow_none and not any(part.deployments for part in parts):
         if unread:
             raise InputError(unread[0], msg("Nothing was audited: no command could be read."))
         raise InputError(
@@ -111,6 +116,10 @@ def texts(paths: Iterable[str], skipped: list[Msg] | None = None) -> Iterator[tu
 
 def _bytes(file: Path) -> bytes:
     try:
+        mode = file.stat().st_mode
+        # a pipe of the shell (`<(...)`) has its writer; a named one may wait for ever
+        if (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and not str(file).startswith(("/dev/", "/proc/")):
+            raise InputError(msg("{path} is no file but a pipe or socket", path=str(file)), msg("Give a file, a folder, or - for stdin."))
         with file.open("rb") as stream:
             return _limited(stream, str(file))
     except OSError as error:
@@ -122,6 +131,8 @@ def _limited(stream: BinaryIO, name: str) -> bytes:
     raw = stream.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
         raise InputError(msg("{path} is too long: files up to {limit:gib} are read", path=name, limit=MAX_BYTES))
+    if raw[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        raise InputError(msg("{path} is written in UTF-16, which no shell and no engine reads", path=name), msg("Save it as UTF-8."))
     return raw
 
 

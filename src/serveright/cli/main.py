@@ -1,5 +1,6 @@
 """The entry point: finds the verb, turns what users can mend into one message and exit code 2."""
 
+import errno
 import importlib
 import os
 import pkgutil
@@ -96,5 +97,15 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         # the reader of the pipe went away: no message, and no second one at interpreter exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(0)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _drop_output()
+        report(UserError(msg("the output cannot be written ({why})", why=error.strerror or "")))
+        sys.exit(2)
+
+
+def _drop_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

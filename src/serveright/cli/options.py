@@ -80,6 +80,7 @@ class Output(Struct, frozen=True, kw_only=True):
         """To `-o FILE`, else stdout. Raises InputError."""
         if self.file is None:
             sys.stdout.write(text)
+            sys.stdout.flush()
             return
         _write("-o", self.file, text.encode("utf-8"))
 

@@ -24,11 +24,12 @@ MACHINE = ("sarif", "github", "junit")
 @click.option("--fix", is_flag=True, help=say(msg("Write the corrected file (safe edits only).")))
 @click.option("--unsafe-fixes", is_flag=True, help=say(msg("Make edits that change behaviour, too.")))
 @click.option("--diff", is_flag=True, help=say(msg("Show the edits instead of writing them.")))
+@click.option("--allow-none", is_flag=True, help=say(msg("Finding nothing to audit is no mistake: exit with 0. For hooks, which pass any file.")))
 @click.option("--fail-on", type=click.Choice(("error", "warning", "note", "never")), default="error", help=say(msg("Exit with 1 at findings this grave.")))
 @output((*FORMATS, *MACHINE))
 def command(
     paths: tuple[str, ...], engine: str | None, gpu: str | None, model: str | None, fetch: bool, select: tuple[str, ...], ignore: tuple[str, ...],
-    explain_all: bool, fix: bool, unsafe_fixes: bool, diff: bool, fail_on: str, out: Output,
+    explain_all: bool, fix: bool, unsafe_fixes: bool, diff: bool, allow_none: bool, fail_on: str, out: Output,
 ) -> None:  # fmt: skip
     """Show findings; with --fix write the files."""
     from serveright.api import auditing
@@ -37,7 +38,9 @@ def command(
     asked = auditing.ask(engine, gpu, model, fetch=fetch, select=select, ignore=ignore, explain_all=explain_all)
     if fix and "-" in paths and not diff:
         raise UsageError(msg("--fix cannot write to stdin"), msg("Use --diff, or give the file."))
-    report = auditing.audit(paths, asked, fix=fix or diff or unsafe_fixes, unsafe_fixes=unsafe_fixes)
+    report = auditing.audit(paths, asked, fix=fix or diff or unsafe_fixes, unsafe_fixes=unsafe_fixes, allow_none=allow_none)
+    if not report.deployments:
+        click.echo(say(msg("no vLLM or SGLang start was found")), err=True)
     if fix and not diff:
         _write(report)
     if out.format in MACHINE:
