@@ -71,6 +71,17 @@ def _bullets() -> Iterator[tuple[str, str, object]]:
     yield "prefill-amplification", "book_factor", 10.0
     yield "attention", "gqa_bytes", 36 * 8 * 128 * 2 * 2
     yield "moe", "touched_1", 8 / 256
+    yield "expert-parallelism", "one_expert_bytes", 88_080_384
+    yield "expert-parallelism", "token_expert_ratio", 88_080_384 / 14_336
+    yield "expert-parallelism", "book_whole", 8
+    yield "expert-parallelism", "book_copies_share", 0.125
+    yield "attention", "book_mha_bytes", 393_216
+    yield "attention", "book_gqa_bytes", 98_304
+    yield "attention", "book_mqa_bytes", 12_288
+    yield "attention", "book_mha_users", 8
+    yield "attention", "book_gqa_users", 35
+    yield "attention", "book_two_users", 79
+    yield "attention", "book_mqa_users", 283
 
 
 @pytest.mark.parametrize(("topic", "name", "value"), list(_bullets()))

@@ -28,6 +28,9 @@ LONG, SHORT = 1_048_576, 1024
 BOOK_TEXT, BOOK_IMAGES, BOOK_TOKENS = 500, 3, 1500
 """The textbook request with images: 500 words of text, three pictures of 1,500 tokens."""
 BOOK_GPUS = 32
+BOOK_LAYERS, BOOK_HEADS, BOOK_KV_HEADS, BOOK_DIM = 48, 32, 8, 128
+BOOK_MEMORY, BOOK_WEIGHTS = 141 * 10**9, 27 * 10**9
+"""The textbook comparison of MHA, GQA and MQA: this geometry with an 8-bit cache, one GPU of 141 GB, 27 GB of weights, nothing else taken off."""
 PIXELS = 1024
 SAMPLE = (0.11, -0.42, 2.7, 0.05, 1.3, -0.9, 0.33, -2.1, 0.72, 0.0, -0.18, 1.9, 0.6, -1.1, 0.27, -0.04)
 """A block of weights for the worked example."""
@@ -71,6 +74,18 @@ def attention(case: Case) -> Figures | None:
     return {
         "layers": len(layers), "query_heads": one.query_heads, "kv_heads": one.kv_heads, "head_dim": one.head_dim, "group": one.query_heads // one.kv_heads,
         **{f"{name}_bytes": size for name, size in sizes.items()}, **users, "saved": one.query_heads / one.kv_heads, "tokens": case.tokens, "request_bytes": sizes["gqa"] * case.tokens,
+        **textbook_users(),
+    }  # fmt: skip
+
+
+def textbook_users() -> Figures:
+    """Whole requests of `LENGTH` tokens under the textbook's numbers, all in bytes; `book_two_users` is GQA on two GPUs."""
+    sizes = {name: BOOK_LAYERS * heads * BOOK_DIM * 2 for name, heads in (("mha", BOOK_HEADS), ("gqa", BOOK_KV_HEADS), ("mqa", 1))}
+    users = {f"book_{name}_users": (BOOK_MEMORY - BOOK_WEIGHTS) // (size * LENGTH) for name, size in sizes.items()}
+    return {
+        "book_layers": BOOK_LAYERS, "book_heads": BOOK_HEADS, "book_kv_heads": BOOK_KV_HEADS, "book_dim": BOOK_DIM, "book_length": LENGTH,
+        "book_memory": BOOK_MEMORY, "book_weights": BOOK_WEIGHTS, **{f"book_{name}_bytes": size for name, size in sizes.items()}, **users,
+        "book_two_users": (2 * BOOK_MEMORY - BOOK_WEIGHTS) // (sizes["gqa"] * LENGTH),
     }  # fmt: skip
 
 
@@ -188,6 +203,8 @@ def expert_parallel(case: Case) -> Figures | None:
         "dispatch_bytes": dispatch, "combine_bytes": combine, "exchange_bytes": dispatch + combine, "ratio": (dispatch + combine) / reduce,
         "weights_bytes": weights / n, "slice": ffn.intermediate / n, "width": ffn.intermediate, "whole": ffn.experts / n,
         "paths": n * (n - 1), "book_gpus": BOOK_GPUS, "book_paths": BOOK_GPUS * (BOOK_GPUS - 1),
+        "one_expert_bytes": 3 * hidden * ffn.intermediate * 2, "token_expert_ratio": 3 * ffn.intermediate,
+        "book_whole": ffn.experts / BOOK_GPUS, "book_copies_share": BOOK_GPUS / ffn.experts,
     }  # fmt: skip
 
 
