@@ -58,6 +58,13 @@ def specs(site: Site, m: Latent, block: int) -> list[Spec]:
     return found
 
 
+def index_row(site: Site, indexer: Indexer) -> int:
+    """Bytes of one index key with its scales, fp8 unless mxfp4 is asked for."""
+    if site.indexer_dtype == "mxfp4":
+        return indexer.dim // 2 + indexer.dim // MXFP4_GROUP
+    return indexer.dim + indexer.dim // INDEX_SCALE_GROUP * 4
+
+
 def _alignment(site: Site) -> int:
     return 576 if packed(site) else 512
 
@@ -75,7 +82,7 @@ def _rows(site: Site, m: Latent, ratio: int, block: int) -> Spec:
 
 
 def _index(site: Site, indexer: Indexer, ratio: int, block: int) -> list[Spec]:
-    content = indexer.dim // 2 + indexer.dim // MXFP4_GROUP if site.indexer_dtype == "mxfp4" else indexer.dim + indexer.dim // INDEX_SCALE_GROUP * 4
+    content = index_row(site, indexer)
     keys = _spec(site, "latent", "index_key", block, content, tokens_per_row=ratio, stride_tokens=256, identity=("index", content))
     return [keys, _compressor(site, ratio, indexer.dim)]
 

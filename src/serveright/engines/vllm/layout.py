@@ -79,7 +79,7 @@ def _name(plan: Plan) -> str:
     word = plan.site.cache_dtype
     roles = {x.spec.role for x in plan.layers}
     if "compressed" in roles:
-        rows = next(x.spec.content for x in plan.layers if x.spec.role in ("compressed", "window"))
+        rows = next(x.spec.content for x in plan.layers if x.spec.role == "compressed")
         return f"{rows}-byte {plain_word(word, plan.site.model_dtype)} rows, compressed, with windows"
     if "latent" in roles:
         content = next(x.spec.content for x in plan.layers if x.spec.role == "latent")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from serveright.engines.vllm import deepseek_v4, refusals
+from serveright.engines.vllm import deepseek_v4, deepseek_v41, refusals
 from serveright.engines.vllm.blocks import BlockChoice, choose_block
 from serveright.engines.vllm.combinations import PLATFORMS, Device
 from serveright.engines.vllm.grouping import CannotGroup, group_layers, pool_block_bytes
@@ -27,6 +27,7 @@ from serveright.engines.vllm.site import (
     mixers,
     model_head_size,
     model_kv_heads,
+    output_groups,
     owners,
 )
 from serveright.engines.vllm.specs import Demand, Group, LayerSpec
@@ -152,6 +153,7 @@ def _site(shape: ModelShape, checkpoint: Checkpoint, device: Device, behaviour: 
         spec_tokens=settings.speculative_tokens,
         draft_layers=draft,
         indexer_dtype=settings.extra.get("indexer-kv-dtype", ""),
+        output_groups=output_groups(shape),
     )
 
 
@@ -162,7 +164,7 @@ def cache_word(shape: ModelShape, checkpoint: Checkpoint, device: Device, behavi
         word = _checkpoint_word(checkpoint)
     if word == "auto" and device.major == 10:
         word = behaviour.fp8_by_architecture_sm10.get(shape.architecture, word)
-    if any(m.indexer for m in latents(shape)) and behaviour.model_backends.get(shape.architecture) != "deepseek_v4":
+    if any(m.indexer for m in latents(shape)) and behaviour.model_backends.get(shape.architecture) not in ("deepseek_v4", "deepseek_v41"):
         if word == "auto":
             return behaviour.dsa_auto
         if word == "bfloat16":
@@ -200,6 +202,9 @@ def _settle_one(site: Site, m: object, gpu: Gpu) -> tuple[Site, Refusal | None]:
         if own == "deepseek_v4":
             word = deepseek_v4.cache_word(site)
             return (replace(site, cache_dtype=word), refusals.v4_backend(site)) if word else (site, refusals.v4_dtype(site.cache_dtype))
+        if own == "deepseek_v41":
+            word = deepseek_v41.cache_word(site, m)
+            return (replace(site, cache_dtype=word), refusals.v41_backend(site)) if word else (site, refusals.v41_dtype(site.cache_dtype))
         ask = ask_latent(site, m)
         picked = select(site, ask)
         if picked.rule is None:

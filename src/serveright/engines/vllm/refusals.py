@@ -167,6 +167,14 @@ def _speculation(shape: ModelShape, behaviour: VllmBehaviour, settings: Settings
     tokens = settings.speculative_tokens
     if settings.speculative_method not in MTP_METHODS or tokens < 1:
         return
+    if behaviour.model_backends.get(shape.architecture) == "deepseek_v41":
+        yield Refusal(
+            code="no_classic_mtp",
+            text="DeepSeek V4.1 has no classic-MTP draft: its checkpoints ship DSpark stages under mtp.*",
+            why=msg("the prediction layers draft a block at once: the speculative method is dspark"),
+            source="config/speculative.py __post_init__",
+        )
+        return
     depth = shape.mtp_layers or behaviour.mtp_depth.get(shape.architecture, 0)
     if depth == 0:
         yield Refusal(
@@ -271,6 +279,33 @@ def v4_backend(site: Site) -> Refusal | None:
     text = f"{site.backend} is not a DeepSeek V4 attention backend. Use FLASHINFER_MLA_SPARSE_DSV4 for DeepSeek V4 FlashInfer sparse MLA."
     return Refusal(
         code="v4_backend", text=text, why=msg("DeepSeek-V4 has attention classes of its own"), source="models/deepseek_v4/nvidia/model.py _select_dsv4_attn_cls"
+    )
+
+
+def v41_dtype(word: str) -> Refusal:
+    """DeepSeek-V4.1's packed rows take fp8, and nvfp4 on sm_10x; FlashInfer's plain rows take no packed word."""
+    return Refusal(
+        code="v4_cache_dtype",
+        text=f"DeepseekV4 packed KV layouts only support fp8 kv-cache, got {word}."
+        if not word.endswith("_ds_mla")
+        else f"{word} is a packed FlashMLA DeepSeek V4.1 KV cache format; the selected backend stores plain KV rows."
+        if word == "fp8_ds_mla"
+        else "nvfp4_ds_mla needs the V4.1 KV records, which FlashMLA decodes only on SM100.",
+        why=msg("the kernel chosen here stores this model's cache rows in another form"),
+        source="models/deepseek_v41/attention.py _resolve_dsv4_kv_cache_dtype",
+    )
+
+
+def v41_backend(site: Site) -> Refusal | None:
+    """The generic sparse backends are not V4.1's."""
+    if site.backend not in deepseek_v4.FORBIDDEN:
+        return None
+    text = f"{site.backend} is not a DeepSeek V4.1 attention backend. Use FLASHINFER_MLA_SPARSE_DSV41 for DeepSeek V4.1 FlashInfer sparse MLA."
+    return Refusal(
+        code="v4_backend",
+        text=text,
+        why=msg("DeepSeek-V4 has attention classes of its own"),
+        source="models/deepseek_v41/nvidia/model.py _select_dsv4_attn_cls",
     )
 
 

@@ -11,7 +11,7 @@ from serveright.types.engine import Resolved, Settings
 from serveright.types.model import Latent, ModelShape
 from serveright.types.text import Msg, msg
 
-_INDEXERS = ("DEEPSEEK_V32_INDEXER", "DEEPSEEK_V4_INDEXER", "MINIMAX_M3_SPARSE_INDEXER")
+_INDEXERS = ("DEEPSEEK_V32_INDEXER", "DEEPSEEK_V4_INDEXER", "DEEPSEEK_V41_INDEXER", "MINIMAX_M3_SPARSE_INDEXER")
 _SIDE = ("DEEPSEEK_SPARSE_SWA", "CompressorBackend")
 
 
@@ -54,7 +54,7 @@ def resolved(plan: Plan, shape: ModelShape, settings: Settings) -> Resolved:
 def prefill_backend(shape: ModelShape, plan: Plan, decode: str) -> str:
     """What computes the prompt: latent models unpack rows for a dense kernel, sparse and plain ones use the decode backend."""
     latent = [m for layer in shape.layers for m in layer.mixers if isinstance(m, Latent)]
-    if not latent or latent[0].indexer or plan.site.behaviour.model_backends.get(plan.site.architecture) == "deepseek_v4":
+    if not latent or latent[0].indexer or plan.site.behaviour.model_backends.get(plan.site.architecture) in ("deepseek_v4", "deepseek_v41"):
         return decode
     m = latent[0]
     if plan.site.device.vendor == "amd":

@@ -29,6 +29,8 @@ class Site(Struct, frozen=True, kw_only=True):
     spec_tokens: int = 0
     draft_layers: int = 0
     indexer_dtype: str = ""
+    output_groups: int = 0
+    """Groups of the output projection (DeepSeek-V4), dealt to GPUs whole; 0 for models without."""
 
 
 class Owned(Struct, frozen=True, kw_only=True):
@@ -40,13 +42,25 @@ class Owned(Struct, frozen=True, kw_only=True):
 
 
 def owners(shape: ModelShape, draft: tuple[Layer, ...]) -> Iterator[Owned]:
-    """Every mixer that stores rows or a state, in layer order: layers that read another's cache store none."""
+    """Every mixer that stores rows or a state, in layer order: layers that read another's cache store at most their window."""
     for layer in shape.layers:
         if layer.cache_from is None:
             yield from (Owned(index=layer.index, mixer=m) for m in layer.mixers)
+        else:
+            yield from (Owned(index=layer.index, mixer=_window_of(m)) for m in layer.mixers if isinstance(m, Latent) and m.compress_ratio and m.window_tokens)
     for i, layer in enumerate(draft):
         if layer.cache_from is None:
             yield from (Owned(index=len(shape.layers) + i, mixer=m, draft=True) for m in layer.mixers)
+
+
+def _window_of(m: Latent) -> Latent:
+    """What a layer keeps that reads another's compressed rows: its own window."""
+    return replace(m, kind="sliding_mla", compress_ratio=None, indexer=None)
+
+
+def output_groups(shape: ModelShape) -> int:
+    """Groups of the output projection, by the weight that holds them; 0 for models without."""
+    return next((w.units or 0 for w in shape.weights if w.path.endswith(".attn.wo_a")), 0)
 
 
 def as_read(shape: ModelShape, behaviour: VllmBehaviour, *, remote: bool) -> ModelShape:
