@@ -32,7 +32,7 @@ from serveright.readers.local_memory import LocalMemory
 from serveright.readers.measured import MeasuredRun
 from serveright.types.answers import MeasuredPoint
 from serveright.types.design import Candidate, Check, Launch
-from serveright.types.engine import Parallel, Settings
+from serveright.types.engine import Parallel, Settings, Sized
 from serveright.types.engine_table import EngineName
 from serveright.types.hardware import Fleet
 from serveright.types.report import Finding
@@ -332,6 +332,11 @@ def _chosen(engine: Engine, model: Model, traffic: Traffic, candidate: Candidate
     )
 
 
+def _room(sized: Sized) -> int:
+    """Bytes a GPU has left beside one request; negative where they are missing."""
+    return sized.memory.kv_pool_bytes - sized.memory.excess_bytes - sized.capacity.request_bytes
+
+
 def _ways(engines: tuple[Engine, ...], model: Model, fleet: Fleet, settings: Settings, found: Found, context: int) -> list[Msg]:
     """Ways out of the layout that came nearest on each engine."""
     ways: list[Msg] = []
@@ -339,7 +344,7 @@ def _ways(engines: tuple[Engine, ...], model: Model, fleet: Fleet, settings: Set
         tried = [
             c for c in found.candidates if c.engine == engine.name and c.sized and not [r for r in c.sized.resolved.refusals if r.code not in CAPACITY_CODES]
         ]
-        nearest = max(tried, key=lambda c: c.sized.memory.kv_pool_bytes - c.sized.capacity.request_bytes if c.sized else 0, default=None)
+        nearest = max(tried, key=lambda c: _room(c.sized) if c.sized else 0, default=None)
         if nearest is not None:
             ways += ways_out(engine, model, fleet, msgspec.structs.replace(settings, parallel=nearest.parallel), context)
     return ways

@@ -137,6 +137,11 @@ class MemorySplit(Struct, frozen=True, kw_only=True):
     overhead_parts: dict[str, int] = {}
     derivation: tuple[Derivation, ...] = ()
 
+    @property
+    def excess_bytes(self) -> int:
+        """What is missing before the cache gets its first byte; 0 where weights and overhead fit the budget."""
+        return max(0, self.weights_bytes + self.overhead_bytes - self.budget_bytes)
+
 
 class Capacity(Struct, frozen=True, kw_only=True):
     """What the pool holds. `tokens` and `max_concurrency` are totals over data-parallel ranks of one deployment; `per_rank_*` of one.

@@ -38,7 +38,8 @@ def sized(shape: ModelShape, weights: int, context: int, asked: Settings | None 
 def test_weights_that_fill_the_gpu_leave_no_pool() -> None:
     found = sized(model(*[full()] * 32), 140 * GIB, 4096)
     assert not found.fits
-    assert found.capacity.tokens == 0
+    assert (found.memory.kv_pool_bytes, found.capacity.tokens) == (0, 0)
+    assert found.capacity.refusals[0].why.values == {"excess": found.memory.excess_bytes}
 
 
 def test_a_request_longer_than_the_pool_is_turned_away() -> None:

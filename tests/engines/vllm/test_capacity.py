@@ -1,5 +1,7 @@
 """The engine's own lines and refusals about capacity, by version."""
 
+from msgspec.structs import replace
+
 from serveright.catalog.behaviour import load_vllm_behaviour, load_vllm_memory
 from serveright.engines.vllm.capacity import capacity
 from serveright.engines.vllm.plan import Plan, plan
@@ -12,8 +14,6 @@ LLAMA = model(*[full()] * 32)
 
 
 def made(version: str = "0.33.0", **asked: object) -> Plan:
-    from msgspec.structs import replace
-
     return plan(LLAMA, PLAIN, gpu("9.0"), load_vllm_behaviour(version), replace(Settings(context_tokens=32768), **asked))
 
 
@@ -37,8 +37,11 @@ def test_a_request_that_does_not_fit_is_refused_with_the_longest_that_does() -> 
     )
 
 
-def test_no_memory_at_all_has_words_of_its_own() -> None:
-    assert capacity(made(), room(-GIB), 32768).refusals[0].text.startswith("No available memory for the cache blocks.")
+def test_no_memory_at_all_has_words_of_its_own_and_says_how_much_is_missing() -> None:
+    short = replace(room(0), budget_bytes=10 * GIB, weights_bytes=9 * GIB, overhead_bytes=3 * GIB)
+    refusal = capacity(made(), short, 32768).refusals[0]
+    assert refusal.text.startswith("No available memory for the cache blocks.")
+    assert refusal.why.values == {"excess": 2 * GIB}
 
 
 def test_running_requests_bind_when_the_pool_is_large() -> None:
@@ -66,3 +69,12 @@ def test_a_million_tokens_of_glm_on_eight_h200_do_not_fit() -> None:
     )
     assert not found.fits
     assert found.capacity.limited_by == "does_not_fit"
+
+
+def test_a_pool_is_never_negative() -> None:
+    from serveright.engines.vllm import size
+
+    found = size(LLAMA, PLAIN, 200 * GIB, gpu("9.0"), load_vllm_behaviour("0.33.0"), load_vllm_memory(), Settings(), context_tokens=8192)
+    assert (found.memory.kv_pool_bytes, found.capacity.tokens, found.fits) == (0, 0, False)
+    assert found.memory.excess_bytes > 60 * GIB
+    assert found.memory.derivation[-1].result == 0

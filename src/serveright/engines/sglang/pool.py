@@ -15,6 +15,9 @@ _NO_STATE = "Not enough GPU memory for hybrid (mamba/linear-attention) state cac
 _NO_REQUEST = "Hybrid (mamba/linear-attention) state cache is too small to serve any requests."
 
 
+NO_KV_MEMORY = "no-kv-memory"
+
+
 class Pool(Struct, frozen=True, kw_only=True):
     """One attention rank's pool on one GPU. `tokens` is max_total_num_tokens; `limited_by` names what caps running requests."""
 
@@ -52,7 +55,7 @@ def fill(args: Args, at: Situation, rest_gib: float) -> Pool:
     tokens, window_tokens, extra, states4, states128 = _tokens(args, at, max(budget, 0))
     running, limit = _running(args, at, tokens, slots)
     if tokens <= 0 or rest_gib <= 0:
-        refusals += (_refusal("no-kv-memory", _NO_MEMORY, msg("nothing is left for the KV cache")),)
+        refusals += (_refusal(NO_KV_MEMORY, _NO_MEMORY, msg("nothing is left for the KV cache")),)
     elif running <= 0 and slots is not None:
         refusals += (_refusal("no-state-slots", _NO_REQUEST, msg("{slots} state slots, {each} per request", slots=slots, each=slots_per_request(args, at))),)
     refusals += _small_window(args, at, tokens, window_tokens)

@@ -5,12 +5,13 @@ from msgspec.structs import replace
 from serveright.engines.sglang.capacity import capacity_of
 from serveright.engines.sglang.decide import decide, resolved_of, situation
 from serveright.engines.sglang.layout import layout_of
-from serveright.engines.sglang.pool import fill
+from serveright.engines.sglang.pool import NO_KV_MEMORY, Pool, fill
 from serveright.engines.sglang.split import split_of
 from serveright.types.engine import Capacity, EngineLayout, MemorySplit, Settings, Sized
 from serveright.types.hardware import Gpu
 from serveright.types.model import Checkpoint, ModelShape
 from serveright.types.sglang import SglangBehaviour, SglangMemory
+from serveright.types.text import msg
 
 _GIB = 2**30
 
@@ -33,10 +34,18 @@ def size(
     args = decide(at, settings)
     memory = split_of(args, at, gpu, weight_bytes_per_gpu, calibration)
     lay = layout_of(args, at)
-    pool = fill(args, at, memory.kv_pool_bytes / _GIB)
+    pool = _told(fill(args, at, memory.kv_pool_bytes / _GIB), memory)
     held = capacity_of(args, at, lay, pool, context_tokens)
     resolved = replace(resolved_of(args, at), max_num_seqs=pool.running * args.attn_dp)
     return Sized(resolved=resolved, settings=settings, layout=lay, memory=memory, capacity=held)
+
+
+def _told(pool: Pool, memory: MemorySplit) -> Pool:
+    """The refusal of an empty pool with what is missing."""
+    if memory.kv_pool_bytes or not memory.excess_bytes:
+        return pool
+    why = msg("weights and what loading takes exceed the static memory share by {excess:gib}: nothing is left for the KV cache", excess=memory.excess_bytes)
+    return replace(pool, refusals=tuple(replace(r, why=why) if r.code.endswith(NO_KV_MEMORY) else r for r in pool.refusals))
 
 
 def layout(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: SglangBehaviour, settings: Settings) -> EngineLayout:

@@ -16,7 +16,7 @@ def capacity(plan: Plan, memory: MemorySplit, context_tokens: int, *, ranks: int
     count = blocks if blocks is not None else max(0, memory.kv_pool_bytes // pool) if pool else 0
     concurrency = count / per_request if per_request else float(plan.schedule.max_num_seqs)
     tokens = reported_tokens(plan, count, concurrency, context_tokens)
-    refusals = tuple(_refusals(plan, count * pool if blocks is not None else memory.kv_pool_bytes, context_tokens))
+    refusals = tuple(_refusals(plan, count * pool if blocks is not None else memory.kv_pool_bytes, context_tokens, memory.excess_bytes))
     bound = min(concurrency, float(plan.schedule.max_num_seqs))
     return Capacity(
         context_tokens=context_tokens,
@@ -58,7 +58,7 @@ def longest(plan: Plan, available: int, context_tokens: int) -> int:
     return found
 
 
-def _refusals(plan: Plan, available: int, context_tokens: int) -> list[Refusal]:
+def _refusals(plan: Plan, available: int, context_tokens: int, excess: int) -> list[Refusal]:
     if not plan.groups:
         return []
     usable = available - (plan.pool_block_bytes if plan.site.behaviour.null_block else 0)
@@ -66,7 +66,7 @@ def _refusals(plan: Plan, available: int, context_tokens: int) -> list[Refusal]:
     where = "v1/core/kv_cache_planning.py _check_enough_kv_cache_memory"
     if usable <= 0:
         text = f"No available memory for the cache blocks. {_TRY} when initializing the engine"
-        return [Refusal(code="no_cache_memory", text=text, why=_nothing_left(available), source=where)]
+        return [Refusal(code="no_cache_memory", text=text, why=_nothing_left(available, excess), source=where)]
     if needed <= usable:
         return []
     fits = longest(plan, usable, context_tokens)
@@ -79,9 +79,9 @@ def _refusals(plan: Plan, available: int, context_tokens: int) -> list[Refusal]:
     return [Refusal(code="request_does_not_fit", text=text, why=why, source=where)]
 
 
-def _nothing_left(available: int) -> Msg:
-    if available < 0:
-        return msg("weights and workspace alone exceed the memory vLLM may use by {excess:gib}: nothing is left for the cache", excess=-available)
+def _nothing_left(available: int, excess: int) -> Msg:
+    if available <= 0 and excess:
+        return msg("weights and workspace alone exceed the memory vLLM may use by {excess:gib}: nothing is left for the cache", excess=excess)
     return msg("weights and workspace leave {left:gib} for the cache", left=available)
 
 

@@ -24,7 +24,7 @@ def split(shape: ModelShape, plan: Plan, weight_bytes_per_gpu: int, gpu: Gpu, ca
     parts = overhead_parts(shape, plan, gpu, calibration, settings)
     overhead = sum(parts.values())
     given = settings.extra.get("kv-cache-memory-bytes")
-    pool = int(given) if given else budget - weight_bytes_per_gpu - overhead
+    pool = int(given) if given else max(0, budget - weight_bytes_per_gpu - overhead)
     low, high = (round(overhead * share) for share in calibration.spread)
     return MemorySplit(
         device_bytes=gpu.memory_bytes,
@@ -116,7 +116,7 @@ def _derive(gpu: Gpu, fraction: float, budget: int, weights: int, overhead: int,
         ),
         Derivation(
             name="kv_pool_bytes",
-            formula="budget_bytes - weights_bytes - overhead_bytes",
+            formula="max(0, budget_bytes - weights_bytes - overhead_bytes)",
             values={"budget_bytes": budget, "weights_bytes": weights, "overhead_bytes": overhead},
             result=pool,
             unit="B",
