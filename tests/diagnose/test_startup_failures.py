@@ -111,7 +111,7 @@ def test_a_calibration_moves_later_plans(tmp_path: Path) -> None:
     from serveright.api.diagnosing import write_calibration
     from serveright.api.engines import load_engines, with_local_memory
     from serveright.api.loading import load_model
-    from serveright.api.sizing import size_on
+    from serveright.api.sized import size_on
     from serveright.catalog.gpus import parse_gpu_spec
     from serveright.readers.local_memory import is_local_memory, read_local_memory
     from serveright.types.engine import Settings

@@ -12,7 +12,7 @@ from serveright.analysis.roles import disaggregate
 from serveright.api.checking import words
 from serveright.api.engines import load_engines
 from serveright.api.loading import load_model
-from serveright.api.sizing import size_on
+from serveright.api.sized import size_on
 from serveright.catalog.gpus import parse_gpu_spec
 from serveright.catalog.metrics import load_metrics
 from serveright.types.deployment import Bound, Deployment

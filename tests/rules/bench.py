@@ -9,7 +9,7 @@ from serveright.analysis.given import Given
 from serveright.analysis.parsers import choose_parsers
 from serveright.api.engines import Engine, load_engines
 from serveright.api.loading import Model, load_model
-from serveright.api.sizing import size_on
+from serveright.api.sized import size_on
 from serveright.catalog import models
 from serveright.catalog.engines import load_table, table_index
 from serveright.catalog.gpus import parse_gpu_spec

@@ -16,7 +16,7 @@ from serveright.analysis.parsers import choose_parsers
 from serveright.api.checking import template
 from serveright.api.engines import Engine, load_engines, parse_engines
 from serveright.api.loading import Model, load_model
-from serveright.api.sizing import size_on
+from serveright.api.sized import size_on
 from serveright.catalog import models
 from serveright.catalog.engines import load_table, table_index
 from serveright.catalog.gpus import parse_gpu_spec

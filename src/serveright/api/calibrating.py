@@ -12,7 +12,7 @@ from serveright.analysis.search import Found, Question, conditions
 from serveright.analysis.work import ModelWork
 from serveright.api.engines import Engine
 from serveright.api.loading import Model
-from serveright.api.sizing import size_on
+from serveright.api.sized import size_on
 from serveright.errors import InputError, UsageError
 from serveright.readers.measured import MeasuredRun
 from serveright.types.answers import MeasuredPoint

@@ -15,7 +15,7 @@ from serveright.analysis.speculation import Speculation
 from serveright.analysis.work import ModelWork, model_work
 from serveright.api.engines import Engine
 from serveright.api.loading import Model
-from serveright.api.sizing import size_on
+from serveright.api.sized import size_on
 from serveright.catalog.calibration import load_performance
 from serveright.errors import UserError
 from serveright.formats.resolve import resolver

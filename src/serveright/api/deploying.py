@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from serveright.api import emitting
 from serveright.api.engines import load_engines
 from serveright.api.loading import load_model
-from serveright.api.sizing import size_on
+from serveright.api.sized import size_on
 from serveright.catalog.gpus import parse_gpu_spec
 from serveright.errors import UsageError, UserError
 from serveright.types.deployment import Deployment, Emitted

@@ -17,7 +17,7 @@ from serveright.analysis.weights import per_gpu_bytes
 from serveright.analysis.work import ModelWork, model_work
 from serveright.api.engines import Engine
 from serveright.api.loading import Model
-from serveright.api.sizing import size_on
+from serveright.api.sized import size_on
 from serveright.catalog.calibration import load_performance
 from serveright.formats.resolve import resolver
 from serveright.types.design import Candidate, Reason

@@ -8,7 +8,7 @@ from serveright.analysis.gates import gate_reason
 from serveright.api.engines import load_engines
 from serveright.api.estimating import work_of
 from serveright.api.loading import Model, load_model
-from serveright.api.sizing import size_on
+from serveright.api.sized import size_on
 from serveright.catalog.calibration import load_performance
 from serveright.catalog.gates import load_gates
 from serveright.catalog.glossary import glossary

@@ -15,7 +15,7 @@ from serveright.analysis.layouts import name as layout_name
 from serveright.api import planning
 from serveright.api.engines import load_engines
 from serveright.api.loading import Model, load_model
-from serveright.api.sizing import size_on
+from serveright.api.sized import size_on
 from serveright.catalog.files import FACTS, read_toml
 from serveright.catalog.gates import load_gates
 from serveright.catalog.gpus import parse_gpu_spec

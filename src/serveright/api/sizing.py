@@ -3,9 +3,9 @@
 import msgspec
 
 from serveright.analysis.cache import logical_cache
-from serveright.analysis.weights import per_gpu_bytes
 from serveright.api.engines import Engine, load_engines
 from serveright.api.loading import Model, load_model
+from serveright.api.sized import size_on
 from serveright.api.ways_out import ways_out
 from serveright.catalog.gpus import parse_gpu_spec
 from serveright.errors import UsageError
@@ -46,6 +46,7 @@ def size(
         context_tokens=context,
         logical_bytes_per_sequence=logical.bytes,
         logical_parts={f"{part.kind} ({part.mixer})": part.bytes for part in logical.parts},
+        unknown_layers=logical.unknown_layers,
         results=results,
         derivation=logical.derivation,
         ways_out=tuple(way for e, r in zip(engines, results, strict=True) if not r.fits for way in ways_out(e, loaded, fleet, settings, context)),
@@ -87,12 +88,6 @@ def with_parallel(settings: Settings, fleet: Fleet) -> Settings:
         )
     parallel = msgspec.structs.replace(asked, tp=tp, ep=asked.ep or tp * asked.dp)
     return msgspec.structs.replace(settings, parallel=parallel)
-
-
-def size_on(engine: Engine, model: Model, fleet: Fleet, settings: Settings, context_tokens: int) -> Sized:
-    """One engine's answer; weights per GPU are those of the fullest pipeline stage."""
-    parts = per_gpu_bytes(model.need, settings.parallel, with_mtp=settings.speculative_method == "mtp", language_only=settings.language_only)
-    return engine.module().size(model.shape, model.checkpoint, sum(parts.values()), fleet.gpu, engine.behaviour, engine.memory, settings, context_tokens)
 
 
 def result(engine: Engine, sized: Sized) -> SizeResult:

@@ -6,10 +6,12 @@ import msgspec
 
 from serveright.api.engines import Engine
 from serveright.api.loading import Model
+from serveright.api.sized import size_on
 from serveright.catalog.gpus import load_gpu
 from serveright.errors import UserError
 from serveright.types.engine import Parallel, Settings, Sized
 from serveright.types.hardware import Fleet
+from serveright.types.model import UnknownMixer
 from serveright.types.text import Msg, msg
 
 LARGER_GPUS = ("h200-sxm", "b200-sxm", "b300-sxm", "mi355x")
@@ -19,6 +21,10 @@ MOST_NODES = 4
 
 def ways_out(engine: Engine, model: Model, fleet: Fleet, settings: Settings, context_tokens: int) -> Iterator[Msg]:
     """Sentences, each of a change under which the engine's own arithmetic holds one request of that length."""
+    unknown = sum(isinstance(mixer, UnknownMixer) for layer in model.shape.layers for mixer in layer.mixers)
+    if unknown:
+        yield msg("{engine}: the cache of {count:n} layers is unknown, so nobody can say what would fit", engine=engine.name, count=unknown)
+        return
     yield from _precision(engine, model, fleet, settings, context_tokens)
     yield from _shared_context(engine, model, fleet, settings, context_tokens)
     yield from _more_nodes(engine, model, fleet, settings, context_tokens)
@@ -26,15 +32,18 @@ def ways_out(engine: Engine, model: Model, fleet: Fleet, settings: Settings, con
     yield from _shorter(engine, model, fleet, settings, context_tokens)
 
 
-def _try(engine: Engine, model: Model, fleet: Fleet, settings: Settings, context_tokens: int) -> Sized | None:
-    """The answer when the request fits, else None; a combination the engine cannot be asked about is no way out."""
-    from serveright.api.sizing import size_on
-
+def _asked(engine: Engine, model: Model, fleet: Fleet, settings: Settings, context_tokens: int) -> Sized | None:
+    """The engine's answer; None for a combination it cannot be asked about."""
     try:
-        sized = size_on(engine, model, fleet, settings, context_tokens)
+        return size_on(engine, model, fleet, settings, context_tokens)
     except UserError:
         return None
-    return sized if sized.fits else None
+
+
+def _try(engine: Engine, model: Model, fleet: Fleet, settings: Settings, context_tokens: int) -> Sized | None:
+    """The answer when the request fits, else None."""
+    sized = _asked(engine, model, fleet, settings, context_tokens)
+    return sized if sized is not None and sized.fits else None
 
 
 def _changed(settings: Settings, **parallel: int) -> Settings:
@@ -48,8 +57,13 @@ def _users(sized: Sized) -> float:
 def _precision(engine: Engine, model: Model, fleet: Fleet, settings: Settings, context_tokens: int) -> Iterator[Msg]:
     if settings.kv_dtype not in (None, "auto"):
         return
+    plain = _asked(engine, model, fleet, settings, context_tokens)
+    tried: list[Sized] = []
     for word in ("fp8", "fp8_e4m3"):
-        if sized := _try(engine, model, fleet, msgspec.structs.replace(settings, kv_dtype=word), context_tokens):
+        sized = _asked(engine, model, fleet, msgspec.structs.replace(settings, kv_dtype=word), context_tokens)
+        if sized is None or sized.resolved.refusals:
+            continue
+        if sized.fits:
             yield msg(
                 "{engine}: --kv-cache-dtype {word} ({layout}): {users:n} such requests",
                 engine=engine.name,
@@ -58,6 +72,17 @@ def _precision(engine: Engine, model: Model, fleet: Fleet, settings: Settings, c
                 users=_users(sized),
             )
             return
+        if plain is None or sized.layout.name != plain.layout.name:
+            tried.append(sized)
+    for narrow in tried[:1]:
+        yield msg(
+            "{engine}: 8-bit cache ({layout}) does not suffice: one request takes {need:gib} of a GPU, and {pool:gib} is left beside {weights:gib} of weights",
+            engine=engine.name,
+            layout=narrow.layout.name,
+            need=narrow.capacity.request_bytes,
+            pool=max(0, narrow.memory.kv_pool_bytes),
+            weights=narrow.memory.weights_bytes,
+        )
 
 
 def _shared_context(engine: Engine, model: Model, fleet: Fleet, settings: Settings, context_tokens: int) -> Iterator[Msg]:
@@ -111,5 +136,9 @@ def _shorter(engine: Engine, model: Model, fleet: Fleet, settings: Settings, con
         low, high = (middle, high) if _try(engine, model, fleet, settings, middle * 1024) else (low, middle - 1)
     if low:
         yield msg("{engine}: a shorter context: {n:n} tokens still fit", engine=engine.name, n=low * 1024)
+        return
+    sized = _asked(engine, model, fleet, settings, 1024)
+    if sized is None or sized.memory.kv_pool_bytes > 0:
+        yield msg("{engine}: no shorter context helps", engine=engine.name)
     else:
         yield msg("{engine}: no context length fits on these GPUs; the weights alone are too large", engine=engine.name)

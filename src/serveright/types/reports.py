@@ -204,6 +204,8 @@ class SizeReport(Struct, frozen=True, kw_only=True):
     context_tokens: int
     logical_bytes_per_sequence: int
     logical_parts: dict[str, int]
+    unknown_layers: int = 0
+    """Layers of a kind nobody knows: their cache is missing in every figure."""
     results: tuple[SizeResult, ...]
     derivation: tuple[Derivation, ...]
     ways_out: tuple[Msg, ...] = ()

@@ -24,9 +24,14 @@ def document(report: SizeReport) -> Document:
 
 
 def _blocks(report: SizeReport) -> Iterator[Block]:
+    whole = (
+        msg("unknown: nobody here knows {count:n} of the layers; the others take {n:gib}", count=report.unknown_layers, n=report.logical_bytes_per_sequence)
+        if report.unknown_layers
+        else msg("{n:gib} (whole model, from the config alone)", n=report.logical_bytes_per_sequence)
+    )
     yield Pairs(
         (
-            (msg("cache of one sequence"), msg("{n:gib} (whole model, from the config alone)", n=report.logical_bytes_per_sequence)),
+            (msg("cache of one sequence"), whole),
             *((f"  {part}", msg("{n:gib}", n=n)) for part, n in report.logical_parts.items()),
         )
     )
@@ -36,7 +41,7 @@ def _blocks(report: SizeReport) -> Iterator[Block]:
 
         yield from pictures.sizes(report, report.curves)
     for result in report.results:
-        yield from _engine(result)
+        yield from _engine(result, known=not report.unknown_layers)
     if report.ways_out:
         yield Heading(msg("Ways out"))
         yield Bullets(report.ways_out)
@@ -48,7 +53,7 @@ def parallel_words(parallel: Parallel) -> str:
     return " · ".join(f"{name} {n}" for name, n in sizes.items() if n > 1 or name == "tp")
 
 
-def _engine(result: SizeResult) -> Iterator[Block]:
+def _engine(result: SizeResult, *, known: bool) -> Iterator[Block]:
     yield Heading(f"{result.engine.name} {result.engine.version} · {parallel_words(result.parallel)}")
     if result.engine.note:
         yield Paragraph(result.engine.note, "dim")
@@ -56,7 +61,7 @@ def _engine(result: SizeResult) -> Iterator[Block]:
         yield Paragraph(refusal.why if refusal.starts else msg("refuses to start: {why}", why=refusal.why), "bad")
         if refusal.text:
             yield Code(refusal.text, language="text", title=msg("the engine's words"))
-    yield Pairs(tuple(_pairs(result)))
+    yield Pairs(tuple(_pairs(result, known=known)))
     rows = tuple((g.kind, str(g.layers), f"{g.block_tokens:,}", f"{g.bytes_per_block:,}") for g in result.kv.groups)
     yield Table((msg("cache group"), msg("layers"), msg("tokens a block"), msg("bytes a block")), rows, right=(1, 2, 3))
     if result.engine_log_line and all(refusal.starts for refusal in result.refusals):
@@ -64,16 +69,17 @@ def _engine(result: SizeResult) -> Iterator[Block]:
     yield Derivations(result.derivation)
 
 
-def _pairs(result: SizeResult) -> Iterator[tuple[Cell, Cell]]:
+def _pairs(result: SizeResult, *, known: bool) -> Iterator[tuple[Cell, Cell]]:
     kv, memory, capacity = result.kv, result.memory, result.capacity
     yield msg("KV cache"), msg("{dtype}, {layout}, blocks of {block:n} tokens", dtype=kv.dtype, layout=kv.layout, block=kv.block_tokens)
-    yield msg("bytes per token, one GPU"), _per_token(result)
+    yield msg("bytes per token, one GPU"), _per_token(result) if known else msg("unknown")
     if kv.fixed_bytes_per_sequence_per_gpu:
         yield msg("fixed per sequence, one GPU"), msg("{n:gib}", n=kv.fixed_bytes_per_sequence_per_gpu)
-    yield msg("one such request is charged"), msg("{n:gib} a GPU", n=kv.allocated_bytes_per_sequence_per_gpu)
+    if known:
+        yield msg("one such request is charged"), msg("{n:gib} a GPU", n=kv.allocated_bytes_per_sequence_per_gpu)
     yield msg("memory of one GPU"), msg("{total:gib}, of which the engine may use {budget:gib}", total=memory.device_bytes, budget=memory.budget_bytes)
     yield "", _split(result)
-    yield msg("holds"), _holds(result)
+    yield msg("holds"), _holds(result) if known else msg("unknown")
     if capacity.state_slots is not None:
         yield msg("state slots"), f"{capacity.state_slots:,}"
 

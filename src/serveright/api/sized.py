@@ -1,0 +1,13 @@
+"""One engine asked about one model on given GPUs: the call that every step stands on."""
+
+from serveright.analysis.weights import per_gpu_bytes
+from serveright.api.engines import Engine
+from serveright.api.loading import Model
+from serveright.types.engine import Settings, Sized
+from serveright.types.hardware import Fleet
+
+
+def size_on(engine: Engine, model: Model, fleet: Fleet, settings: Settings, context_tokens: int) -> Sized:
+    """One engine's answer; weights per GPU are those of the fullest pipeline stage."""
+    parts = per_gpu_bytes(model.need, settings.parallel, with_mtp=settings.speculative_method == "mtp", language_only=settings.language_only)
+    return engine.module().size(model.shape, model.checkpoint, sum(parts.values()), fleet.gpu, engine.behaviour, engine.memory, settings, context_tokens)
