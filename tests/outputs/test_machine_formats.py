@@ -5,7 +5,8 @@ import xml.etree.ElementTree as ElementTree
 
 from serveright.outputs.github import annotations, summary
 from serveright.outputs.junit import junit
-from serveright.outputs.sarif import RuleText, fingerprint, sarif
+from serveright.outputs.sarif import fingerprint, sarif
+from serveright.types.audit_reports import RulePage
 from serveright.types.report import Finding, Location
 from serveright.types.text import msg
 
@@ -25,7 +26,7 @@ def finding(severity: str = "error", line: int = 3, text: str = "a {value}") -> 
     )
 
 
-RULES = {"PAR01": RuleText(code="PAR01", name="n", severity="error", effect="crash", confidence="certain", title="T.", page="T.\n\n## Fix\nx")}
+RULES = {"PAR01": RulePage(code="PAR01", name="n", severity="error", effect="crash", confidence="certain", since="0.1", title="T.", page="T.\n\n## Fix\nx")}
 
 
 def test_sarif() -> None:

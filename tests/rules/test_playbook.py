@@ -134,3 +134,15 @@ def test_a_checkpoint_that_may_not_think_is_no_warning() -> None:
     [finding] = [f for f in audit_command(context_of("vllm serve Qwen/Qwen3-Next-80B-A3B-Instruct")) if f.code == "PARSE04"]
     assert (finding.severity, finding.confidence) == ("note", "possible")
     assert not finding.edits
+
+
+def test_a_flag_that_changes_nothing_is_told_so() -> None:
+    told = explain(context_of("vllm serve Qwen/Qwen3-8B --kv-cache-dtype auto --max-num-batched-tokens 8192 --attention-backend FLASH_ATTN", "1xh200"))
+    for choice in told.present:
+        if choice.flag.startswith("--"):
+            assert "no difference" in render(choice.why, "en"), choice.flag
+
+
+def test_one_wrong_value_is_one_finding() -> None:
+    assert "VER05" in found("vllm serve Qwen/Qwen3-8B --dtype fp8", "1xh200")
+    assert "ENG01" not in found("vllm serve Qwen/Qwen3-8B --dtype fp8", "1xh200")

@@ -5,9 +5,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from msgspec import Struct
-
 from serveright.outputs.language import render
+from serveright.types.audit_reports import RulePage
 from serveright.types.report import Finding
 
 _LEVEL = {"error": "error", "warning": "warning", "note": "note"}
@@ -15,19 +14,7 @@ _PRECISION = {"certain": "very-high", "likely": "high", "possible": "medium"}
 _SECURITY = "5.0"
 
 
-class RuleText(Struct, frozen=True, kw_only=True):
-    """What a report says about a rule beside its findings."""
-
-    code: str
-    name: str
-    severity: str
-    effect: str
-    confidence: str
-    title: str
-    page: str
-
-
-def sarif(findings: Iterable[Finding], rules: Mapping[str, RuleText], version: str, lang: str = "en") -> str:
+def sarif(findings: Iterable[Finding], rules: Mapping[str, RulePage], version: str, lang: str = "en") -> str:
     """The SARIF document; `rules` maps codes to their pages, codes without one still get an entry."""
     found = list(findings)
     codes = sorted({finding.code for finding in found} | set(rules))
@@ -43,7 +30,7 @@ def sarif(findings: Iterable[Finding], rules: Mapping[str, RuleText], version: s
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _rule(code: str, text: RuleText | None, name: str) -> dict[str, Any]:
+def _rule(code: str, text: RulePage | None, name: str) -> dict[str, Any]:
     if text is None:
         return {"id": code, "name": name, "shortDescription": {"text": name}}
     tags = [text.effect, *(["security"] if text.effect == "security" else [])]

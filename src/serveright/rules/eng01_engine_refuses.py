@@ -19,6 +19,7 @@ The behaviour file of the engine covers the version.
 The file of the release named in the finding
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -46,7 +47,7 @@ def check(context: Context) -> Iterator[Hit]:
         return
     for refusal in sized.resolved.refusals:
         silent = refusal.code == "no_prediction_layer" and not says_none(context)
-        if refusal.code in _ELSEWHERE or not refusal.text or silent:
+        if refusal.code in _ELSEWHERE or not refusal.text or silent or _proved(context, refusal.text):
             continue
         yield Hit(
             message=msg("{engine} {version} refuses: {text}", engine=context.command.engine, version=context.version, text=refusal.text),
@@ -55,6 +56,12 @@ def check(context: Context) -> Iterator[Hit]:
             confidence="possible" if refusal.code in _OURS else None,
             sources=(refusal.source,) if refusal.source else (),
         )
+
+
+def _proved(context: Context, text: str) -> bool:
+    """Whether the refusal is argparse's of a value that VER05 reports at its own place."""
+    match = re.match(r"argument (?:\S*/)?(--[\w-]+): invalid choice", text)
+    return match is not None and context.has(match[1])
 
 
 def says_none(context: Context) -> bool:

@@ -102,6 +102,10 @@ def _budget(context: Context, given: GivenFlag) -> Msg:
     sized, alone = context.sized, context.what_if(token_budget=None)
     if sized is None or alone is None:
         return msg("tokens of one prefill step: larger is faster for long prompts and makes others wait longer")
+    if alone.resolved.token_budget == sized.resolved.token_budget:
+        return msg("tokens of one prefill step; {own:n} is the engine's own choice here: it makes no difference", own=alone.resolved.token_budget)
+    if alone.capacity.tokens == sized.capacity.tokens:
+        return msg("tokens of one prefill step; the engine's own choice here is {own:n}, with the same cache", own=alone.resolved.token_budget)
     return msg(
         "tokens of one prefill step; the engine's own choice here is {own:n}, which would leave {then:n} tokens of cache instead of {now:n}",
         own=alone.resolved.token_budget,
@@ -140,6 +144,8 @@ def _cache_dtype(context: Context, given: GivenFlag) -> Msg:
     sized, alone = context.sized, context.what_if(kv_dtype=None)
     if sized is None or alone is None:
         return msg("precision of the cache, against the checkpoint's and the engine's own choice")
+    if _rows(sized) == _rows(alone):
+        return msg("the engine takes {own} by itself: the flag makes no difference", own=sized.layout.name)
     return msg(
         "{here} instead of {own}: {now:n} tokens of cache instead of {then:n}",
         here=sized.layout.name,
@@ -147,6 +153,11 @@ def _cache_dtype(context: Context, given: GivenFlag) -> Msg:
         now=sized.capacity.tokens,
         then=alone.capacity.tokens,
     )
+
+
+def _rows(sized: Sized) -> tuple[str, int]:
+    """What of the cache's precision shows: rows and the tokens that fit."""
+    return sized.layout.name, sized.capacity.tokens
 
 
 def _length(context: Context, given: GivenFlag) -> Msg:
@@ -175,6 +186,8 @@ def _backend(context: Context, given: GivenFlag) -> Msg:
     alone = context.what_if(attention_backend=None)
     if alone is None:
         return msg("forces an attention backend past the engine's own checks")
+    if context.sized is not None and _kernels(alone) == _kernels(context.sized):
+        return msg("the engine takes {own} by itself: the flag makes no difference", own=_kernels(alone))
     return msg("forces an attention backend; the engine itself takes {own}", own=_kernels(alone))
 
 

@@ -69,9 +69,6 @@ def _machine(report: AuditReport, out: Output) -> None:
     elif out.format == "junit":
         text = junit.junit(report.findings, sorted({d.location.file for d in report.deployments}), out.lang)
     else:
-        pages = {
-            r.code: sarif.RuleText(code=r.code, name=r.name, severity=r.severity, effect=r.effect, confidence=r.confidence, title=r.title, page=r.page)
-            for r in auditing.rules().rules
-        }
+        pages = {page.code: page for page in auditing.rules().rules}
         text = sarif.sarif(report.findings, pages, __version__, out.lang)
     out.write(text)

@@ -68,8 +68,9 @@ def _blocks(report: InspectReport) -> Iterator[Block]:
 
 def _summary(report: InspectReport) -> Iterator[tuple[Cell, Cell]]:
     yield msg("family"), FAMILIES[report.family]
-    if report.features:
-        yield msg("also"), ", ".join(report.features)
+    also = [feature for feature in report.features if feature not in (report.family, report.ffn_axis)]
+    if also:
+        yield msg("also"), ", ".join(also)
     yield msg("architecture"), " ".join(part for part in (report.model.architecture, f"({report.model.model_type})" if report.model.model_type else "") if part)
     yield msg("feed-forward"), report.ffn_axis
     yield msg("parameters"), msg("{total:n} in all, {active:n} active a token", total=report.parameters.total, active=report.parameters.active)
