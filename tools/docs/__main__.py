@@ -1,7 +1,7 @@
 """`python -m tools.docs [--update]`: run every shown command, compare its output with the page, then build the site.
 
 A page shows a command's output as a fenced block right after `<!-- run: serveright … -->`. Without `--update` a stale block is an error.
-`<!-- run(12): … -->` keeps only the first 12 lines.
+`<!-- run(12): … -->` keeps only the first 12 lines; `<!-- fields: VERB -->` stands before the JSON fields of a verb.
 """
 
 import os
@@ -11,9 +11,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tools.docs.fields import fields
+
 ROOT = Path(__file__).parents[2]
 PAGES = (*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "README.ko.md")
 _SHOWN = re.compile(r"<!-- run(?:\((?P<lines>\d+)\))?: (?P<command>[^\n]+?) -->\n```(?P<language>\w*)\n(?P<output>.*?)```", re.DOTALL)
+_FIELDS = re.compile(r"(?P<head><!-- fields: (?P<verb>[\w-]+) -->\n```\w*\n).*?```", re.DOTALL)
+
+
+def shown_commands(page: str) -> list[str]:
+    """The commands of a page's run blocks."""
+    return [match["command"] for match in _SHOWN.finditer(page)]
 
 
 def output(command: str, lines: int | None) -> str:
@@ -27,7 +35,7 @@ def output(command: str, lines: int | None) -> str:
         text=True,
         check=False,
         cwd=ROOT,
-        env={**os.environ, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "HF_HUB_OFFLINE": "1", "NO_COLOR": "1"},
+        env={**{k: v for k, v in os.environ.items() if k != "COLUMNS"}, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "HF_HUB_OFFLINE": "1", "NO_COLOR": "1"},
     )
     if done.returncode not in (0, 1) or "Traceback" in done.stderr:
         raise SystemExit(f"{command}: exit {done.returncode}\n{done.stderr}")
@@ -42,7 +50,7 @@ def renewed(page: str) -> str:
         head = match[0][: match[0].index("```")]
         return f"{head}```{match['language']}\n{output(match['command'], int(match['lines']) if match['lines'] else None)}```"
 
-    return _SHOWN.sub(run, page)
+    return _FIELDS.sub(lambda m: f"{m['head']}{fields(m['verb'])}```", _SHOWN.sub(run, page))
 
 
 def main() -> int:
