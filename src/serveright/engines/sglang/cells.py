@@ -153,10 +153,10 @@ def _window_cells(args: Args, at: Situation, seen: Seen) -> Cells:
     word = kv_word(args, at)
     full_one = _one(seen.full, args.attn_tp, word)
     window_one = _one(seen.window, args.attn_tp, word)
-    drafts, draft_windows = draft_layers(args, at)
+    drafts, draft_windows, every_token = draft_layers(args, at)
     ratio = window_ratio(args, at)
     rows, window = full_one * seen.full_layers, window_one * seen.window_layers
-    draft, window_draft = full_one * (drafts - draft_windows), window_one * draft_windows
+    draft, window_draft = full_one * (drafts - draft_windows - every_token) + window_one * every_token, window_one * draft_windows
     full = rows + draft
     token = window + draft + window_draft if not seen.full_layers else full + ratio * (window + window_draft)
     row = 0 if seen.full is None else seen.full.head_dim + seen.full.v_head_dim

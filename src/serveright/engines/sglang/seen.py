@@ -78,6 +78,8 @@ class Seen(Struct, frozen=True, kw_only=True):
     kv_scheme: str | None
     context: int
     draft_layers: int
+    draft_windows: int
+    """Windows among the prediction layers."""
     heads: tuple[int, ...]
     """Query heads of every kind of attention, which tensor parallelism must divide."""
 
@@ -172,19 +174,22 @@ def see(shape: ModelShape, checkpoint: Checkpoint, behaviour: SglangBehaviour) -
         sinks=(behaviour.listed("sinks", name) and any(m.sinks for m in softmax)) or any(m.sinks for m in latents),
         multimodal=bool(shape.towers) and not behaviour.listed("vision_off", name),
         vision=_vision(shape, name, behaviour),
-        dtype=_dtype(shape),
+        dtype=_dtype(shape, silent_bf16=behaviour.listed("silent_bf16", name)),
         quantization=quantization(checkpoint),
         experts=_experts(shape, checkpoint),
         kv_scheme=_kv_scheme(checkpoint),
         context=shape.max_context_tokens or 0,
         draft_layers=0 if behaviour.listed("draft_uncounted", name) else shape.mtp_layers,
+        draft_windows=sum(any(isinstance(m, Attention) and m.kind == "sliding" for m in layer.mixers) for layer in shape.mtp),
         heads=tuple(sorted({m.query_heads for m in (*softmax, *latents)})),
     )
 
 
-def _dtype(shape: ModelShape) -> str:
-    """A config without a dtype counts as float32, which SGLang serves as float16 (Gemma as bfloat16)."""
+def _dtype(shape: ModelShape, *, silent_bf16: bool) -> str:
+    """A config without a dtype counts as float32, which SGLang serves as float16 (Gemma as bfloat16), unless its own config class names one."""
     silent = any(e.kind == "class-default" and e.path.rpartition(".")[2] in ("dtype", "torch_dtype") for e in shape.evidence)
+    if silent and silent_bf16:
+        return "bf16"
     if silent or shape.dtype == "float32":
         return "bf16" if shape.model_type.startswith("gemma") else "fp16"
     return _DTYPES.get(shape.dtype, shape.dtype)

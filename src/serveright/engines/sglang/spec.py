@@ -49,10 +49,11 @@ def _checks(args: Args) -> Args:
     return args
 
 
-def draft_layers(args: Args, at: Situation) -> tuple[int, int]:
-    """KV layers of the draft that the pool must hold beside the target's: all, and those of them that are windows."""
+def draft_layers(args: Args, at: Situation) -> tuple[int, int, int]:
+    """KV layers of the draft that the pool must hold beside the target's: all, those in the window pool, and windows that get a row for every token."""
     if args.algorithm not in EAGLE:
-        return 0, 0
+        return 0, 0, 0
     own = at.seen.draft_layers
-    windows = min(own, at.seen.window_layers) if at.seen.two_pools and not at.seen.v4 else 0
-    return own, windows
+    if at.behaviour.listed("draft_windows_in_full", at.seen.architecture):
+        return own, 0, min(own, at.seen.draft_windows)
+    return own, min(own, at.seen.window_layers) if at.seen.two_pools and not at.seen.v4 else 0, 0
