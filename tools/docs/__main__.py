@@ -9,6 +9,8 @@ import re
 import shlex
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 from tools.docs.fields import fields
@@ -24,8 +26,9 @@ def shown_commands(page: str) -> list[str]:
     return [match["command"] for match in _SHOWN.finditer(page)]
 
 
-def output(command: str, lines: int | None) -> str:
-    """What a `serveright …` command prints, as in a pipe, English unless it says otherwise."""
+@cache
+def output(command: str) -> list[str]:
+    """The lines a `serveright …` command prints, as in a pipe, English unless it says otherwise."""
     words = shlex.split(command)
     if words[0] != "serveright":
         raise SystemExit(f"docs may only run serveright, not {command!r}")
@@ -39,8 +42,7 @@ def output(command: str, lines: int | None) -> str:
     )
     if done.returncode not in (0, 1) or "Traceback" in done.stderr:
         raise SystemExit(f"{command}: exit {done.returncode}\n{done.stderr}")
-    shown = done.stdout.rstrip("\n").split("\n")
-    return "\n".join(shown if lines is None else shown[:lines]) + "\n"
+    return done.stdout.rstrip("\n").split("\n")
 
 
 def renewed(page: str) -> str:
@@ -48,7 +50,8 @@ def renewed(page: str) -> str:
 
     def run(match: re.Match[str]) -> str:
         head = match[0][: match[0].index("```")]
-        return f"{head}```{match['language']}\n{output(match['command'], int(match['lines']) if match['lines'] else None)}```"
+        lines = output(match["command"])[: int(match["lines"]) if match["lines"] else None]
+        return f"{head}```{match['language']}\n" + "\n".join(lines) + "\n```"
 
     return _FIELDS.sub(lambda m: f"{m['head']}{fields(m['verb'])}```", _SHOWN.sub(run, page))
 
@@ -56,6 +59,9 @@ def renewed(page: str) -> str:
 def main() -> int:
     """Check or update the pages, then build the site with every warning an error."""
     stale: list[str] = []
+    commands = dict.fromkeys(command for path in PAGES for command in shown_commands(path.read_text(encoding="utf-8")))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(output, commands))
     for path in PAGES:
         text = path.read_text(encoding="utf-8")
         fresh = renewed(text)
@@ -66,7 +72,7 @@ def main() -> int:
     if stale and "--update" not in sys.argv:
         print("stale output, run `python -m tools.docs --update`:", *stale, sep="\n  ")
         return 1
-    return subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"], cwd=ROOT, check=False).returncode
+    return subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict"], cwd=ROOT, check=False).returncode
 
 
 if __name__ == "__main__":
