@@ -40,7 +40,7 @@ def expert_format(checkpoint: Checkpoint) -> str | None:
 
 def _word(number: NumberFormat) -> str:
     if number.name.startswith("fp8"):
-        return "fp8_block" if number.block else "fp8"
+        return "fp8_block" if number.block else "fp8_channel" if number.group == -1 else "fp8"
     if number.bits == 4 and number.name.startswith("int"):
         return "int4"
     return number.name
