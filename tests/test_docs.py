@@ -7,7 +7,11 @@ from pathlib import Path
 import click
 import pytest
 
+from serveright.catalog.engines import versions
+from serveright.catalog.gpus import gpu_keys
+from serveright.catalog.models import list_models
 from serveright.cli.main import cli
+from serveright.outputs.emit import formats
 from serveright.outputs.json import reports
 from tests.conftest import ROOT
 from tools.docs.__main__ import PAGES, shown_commands
@@ -98,6 +102,19 @@ def test_the_python_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     for block in blocks:
         exec(compile(block, "python-api.md", "exec"), {})
     assert "vllm serve" in (out := capsys.readouterr().out) or "sglang" in out
+
+
+def test_every_emit_format_is_documented() -> None:
+    page = (DOCS / "how-to" / "deploy.md").read_text(encoding="utf-8")
+    assert not [name for name in formats() if f"`{name}`" not in page]
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.ko.md"])
+def test_the_front_page_counts_what_there_is(name: str) -> None:
+    page = (ROOT / name).read_text(encoding="utf-8")
+    releases = len(versions("vllm")) + len(versions("sglang"))
+    for count in (len(gpu_keys()), releases, len(list_models())):
+        assert re.search(rf"(?<![\d,]){count}(?![\d,])", page), f"{name} does not say {count}"
 
 
 def test_fields_tell_what_stands_inside() -> None:

@@ -33,7 +33,7 @@ def output(command: str) -> list[str]:
     if words[0] != "serveright":
         raise SystemExit(f"docs may only run serveright, not {command!r}")
     done = subprocess.run(
-        [sys.executable, "-c", "from serveright.cli.main import main; main()", *words[1:]],
+        [sys.executable, "-c", "import sys; sys.argv[0] = 'serveright'; from serveright.cli.main import main; main()", *words[1:]],
         capture_output=True,
         text=True,
         check=False,
