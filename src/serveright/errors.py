@@ -9,6 +9,7 @@ UserError
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 from serveright.types.text import Msg, msg
 
@@ -20,6 +21,14 @@ class UserError(Exception):
         super().__init__(message.template)
         self.message = message
         self.fix = fix
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Carries the message between processes, whatever a subclass is made from."""
+        return _again, (type(self), self.args), self.__dict__
+
+
+def _again(kind: type[UserError], args: tuple[Any, ...]) -> UserError:
+    return kind.__new__(kind, *args)
 
 
 class UsageError(UserError):

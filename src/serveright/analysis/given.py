@@ -81,10 +81,9 @@ class Given(Struct, frozen=True):
 
     def flags(self, *names: str) -> tuple[GivenFlag, ...]:
         """Every occurrence of any of these flags, in order."""
-        places = _places(self.command)
-        wanted = {self.canonical(name) for name in names} | set(names)
-        found = sorted({place for name in wanted for place in places.get(name, ())})
-        return tuple(self.command.flags[place] for place in found)
+        places, canonical = _places(self.command), _names(self.table)
+        found = {place for name in names for known in (name, canonical.get(name, name)) if known in places for place in places[known]}
+        return tuple(self.command.flags[place] for place in sorted(found))
 
     def flag(self, *names: str) -> GivenFlag | None:
         """The occurrence that counts: the last one."""

@@ -1,13 +1,15 @@
 """Read somebody else's command against the model, the GPU and the engine's version. Nothing in an audited file is run, nothing is fetched unless asked."""
 
 import codecs
+import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -41,6 +43,8 @@ from serveright.types.report import Finding
 from serveright.types.text import Msg, msg
 
 READ_ENDINGS = frozenset({".sh", ".bash", ".yaml", ".yml", ".json", ".service", ".sbatch", ".slurm", ".py", ".toml", ".env", ".txt", ".md", ""})
+MANY, CHUNK, KEPT = 256, 32, 4096
+"""Files from which processes are worth their start, files a process takes at once, and sizings it remembers."""
 SKIPPED_FOLDERS = frozenset({".git", ".venv", "node_modules", "__pycache__", ".tox"})
 
 
@@ -73,10 +77,9 @@ def audit(paths: Iterable[str], asked: Ask | None = None, *, fix: bool = False, 
 
     Raises UserError for a path that cannot be read, and where nothing was found to audit unless `allow_none` makes that an empty report.
     """
-    asked = asked or Ask()
-    skipped: list[Msg] = []
-    parts = [audit_text(text, file, asked, fix=fix, unsafe_fixes=unsafe_fixes) for file, text in texts(paths, skipped)]
-    unread = (*(u for part in parts for u in part.unread), *skipped)
+    work = partial(_audit_file, asked=asked or Ask(), fix=fix, unsafe_fixes=unsafe_fixes)
+    parts = list(_spread(work, list(_files(paths))))
+    unread = tuple(u for part in parts for u in part.unread)
     if not allow_none and not any(part.deployments for part in parts):
         if unread:
             raise InputError(unread[0], msg("Nothing was audited: no command could be read."))
@@ -92,26 +95,48 @@ def audit(paths: Iterable[str], asked: Ask | None = None, *, fix: bool = False, 
     )
 
 
-def texts(paths: Iterable[str], skipped: list[Msg] | None = None) -> Iterator[tuple[str, bytes]]:
-    """(name, content) of every readable file; folders are walked in order, without version control and environments.
+class _File(Struct, frozen=True):
+    """A path to read; one found in a folder may turn out unreadable, one the user named may not."""
 
-    What cannot be read inside a folder lands in `skipped`, where one is given. Raises InputError for all else.
-    """
+    name: str
+    inside: bool = False
+
+
+def _files(paths: Iterable[str]) -> Iterator[_File]:
+    """Every path given, folders walked in order, without version control and environments."""
     for name in paths:
-        if name == "-":
-            yield "-", _limited(sys.stdin.buffer, "-")
-            continue
         path = Path(name)
-        inside = path.is_dir()
-        for file in sorted(_walk(path)) if inside else [path]:
-            try:
-                raw = _bytes(file)
-            except InputError as error:
-                if skipped is None or not inside:
-                    raise
-                skipped.append(error.message)
-                continue
-            yield str(file), raw
+        if name != "-" and path.is_dir():
+            yield from (_File(str(file), inside=True) for file in sorted(_walk(path)))
+        else:
+            yield _File(name)
+
+
+def _spread(work: Callable[[_File], AuditReport], files: list[_File]) -> Iterator[AuditReport]:
+    """The reports in order; many files share all cores."""
+    cores = os.cpu_count() or 1
+    if len(files) < MANY or cores == 1 or any(file.name == "-" for file in files):
+        yield from map(work, files)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+
+    with ProcessPoolExecutor(cores) as pool:
+        yield from pool.map(work, files, chunksize=CHUNK)
+
+
+def _audit_file(file: _File, asked: Ask, *, fix: bool, unsafe_fixes: bool) -> AuditReport:
+    try:
+        raw = _content(file.name)
+    except InputError as error:
+        if not file.inside:
+            raise
+        return AuditReport(deployments=(), findings=(), unread=(error.message,), fixed=())
+    return audit_text(raw, file.name, asked, fix=fix, unsafe_fixes=unsafe_fixes)
+
+
+def _content(name: str) -> bytes:
+    """A file's bytes, or stdin's. Raises InputError."""
+    return _limited(sys.stdin.buffer, "-") if name == "-" else _bytes(Path(name))
 
 
 def _bytes(file: Path) -> bytes:
@@ -250,11 +275,26 @@ def _given_count(command: LaunchCommand) -> int | None:
     return None if command.gpu_count is None else command.gpu_count * command.nodes
 
 
+_SIZES: dict[tuple[int, int, bytes], tuple[Engine, Model, Sized]] = {}
+
+
+def _size(engine: Engine, model: Model, fleet: Fleet, settings: Settings) -> Sized:
+    """One engine's answer, kept by what was asked: the commands of a fleet repeat themselves."""
+    key = (id(engine), id(model), msgspec.json.encode((fleet, settings)))
+    kept = _SIZES.get(key)
+    if kept is None:
+        if len(_SIZES) >= KEPT:
+            _SIZES.clear()
+        # engine and model are held, so that no later one can take their id
+        kept = _SIZES[key] = (engine, model, size_on(engine, model, fleet, settings, settings.context_tokens or model.shape.max_context_tokens or 4096))
+    return kept[2]
+
+
 def _sized(facts: Facts, command: LaunchCommand, engine: Engine, model: Model, fleet: Fleet) -> Facts:
     settings = Given(command, facts.table).settings
 
     def resize(changed: Settings) -> Sized:
-        return size_on(engine, model, fleet, changed, changed.context_tokens or model.shape.max_context_tokens or 4096)
+        return _size(engine, model, fleet, changed)
 
     return replace(facts, sized=resize(settings), resize=resize)
 
@@ -312,10 +352,9 @@ def migrate(path: str, to: str, asked: Ask | None = None) -> MigrateReport:
     if len(targets) != 1:
         raise UsageError(msg("--to {text}: name one engine", text=to), msg("For instance --to vllm@0.33.0 or --to sglang."))
     target = load_table(*targets[0])[0]
-    file, raw = next(texts([path]))
-    reading = read(raw, file, asked or Ask())
+    reading = read(_content(path), path, asked or Ask())
     if not reading.commands:
-        raise InputError(msg("{file}: no vLLM or SGLang start was found", file=file), msg("--engine vllm also reads the engine's own YAML configuration."))
+        raise InputError(msg("{file}: no vLLM or SGLang start was found", file=path), msg("--engine vllm also reads the engine's own YAML configuration."))
     return MigrateReport(migrations=tuple(_migrated(command, target, asked or Ask()) for command in reading.commands))
 
 
