@@ -3,7 +3,6 @@
 The row file is its own memory: a run that was killed goes on where it stopped, and a later run audits only what changed.
 """
 
-import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -14,8 +13,8 @@ from typing import BinaryIO
 import msgspec
 from msgspec import Struct
 
-from serveright import __version__
 from serveright.api.auditing import Ask
+from serveright.api.rows import audit_chunk, fingerprint
 from serveright.errors import InputError
 from serveright.readers.dump import Piece, pieces
 from serveright.types.fleet import Row
@@ -88,12 +87,6 @@ def _distinct(found: Iterable[Piece], seen: dict[str, str]) -> Iterator[Piece]:
         yield piece if number == 1 else msgspec.structs.replace(piece, key=key)
 
 
-def fingerprint(piece: Piece, asked: Ask) -> str:
-    """Changes with the piece's content and name, the release of this program, and what was asked."""
-    told = msgspec.json.encode((__version__, piece.key, piece.line, asked))
-    return hashlib.blake2b(told + piece.raw, digest_size=12).hexdigest()
-
-
 def _opened(rows: Path) -> BinaryIO:
     try:
         return rows.open("ab", buffering=0)  # a kill leaves whole writes, or one torn line that `known` cuts off
@@ -103,8 +96,6 @@ def _opened(rows: Path) -> BinaryIO:
 
 def _audited(waiting: Iterator[tuple[Piece, str]], asked: Ask, jobs: int) -> Iterator[tuple[int, bytes]]:
     """(pieces done, their lines) in the order they finish."""
-    from serveright.api.rows import audit_chunk
-
     if jobs == 1:
         while chunk := list(islice(waiting, CHUNK)):
             yield len(chunk), audit_chunk(chunk, asked)

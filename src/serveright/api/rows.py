@@ -3,6 +3,7 @@
 The same command with the same surroundings is judged once a process: fleets repeat themselves.
 """
 
+import hashlib
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from serveright import __version__
 from serveright.api.auditing import Ask, facts_of, read
-from serveright.api.fleets import fingerprint
 from serveright.catalog.gpus import load_gpu
 from serveright.errors import UserError
 from serveright.readers.dump import Piece
@@ -40,6 +41,12 @@ class Judged(Struct, frozen=True):
 
 
 _judged: dict[bytes, Judged] = {}
+
+
+def fingerprint(piece: Piece, asked: Ask) -> str:
+    """Changes with the piece's content and name, the release of this program, and what was asked."""
+    told = msgspec.json.encode((__version__, piece.key, piece.line, asked))
+    return hashlib.blake2b(told + piece.raw, digest_size=12).hexdigest()
 
 
 def audit_file(name: str, content: bytes | str, asked: Ask | None = None) -> list[dict[str, Any]]:
