@@ -68,7 +68,7 @@ class Priority(Struct, frozen=True, kw_only=True):
 
 
 class MoeRule(Struct, frozen=True, kw_only=True):
-    """The expert kernel taken for one number format on these devices; `expert_parallel` None: with and without."""
+    """The expert kernel taken for one number format on these devices, empty where the engine refuses; `expert_parallel` None: with and without."""
 
     format: str
     sms: tuple[int, ...]

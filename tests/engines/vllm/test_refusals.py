@@ -4,9 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from serveright.catalog.behaviour import load_vllm_behaviour
+from serveright.catalog.gpus import load_gpu
 from serveright.engines.vllm import resolve
 from serveright.types.engine import Parallel, Resolved, Settings
-from serveright.types.model import Layer, ModelShape, Tower
+from serveright.types.model import Ffn, FormatRule, Layer, ModelShape, NumberFormat, Tower
 from tests.engines.vllm.models import PLAIN, full, latent, model
 from tests.engines.vllm.oracle import gpu
 
@@ -117,3 +118,15 @@ def test_other_platforms_are_unknown_and_name_no_kernel() -> None:
     found = resolve(LLAMA, PLAIN, npu, load_vllm_behaviour("0.33.0"), Settings(context_tokens=8192))
     assert [(r.code, r.text) for r in found.refusals] == [("layout_unknown", "")]
     assert found.attention_decode == found.attention_prefill == "unknown"
+
+
+@pytest.mark.parametrize(("tp", "ep", "codes"), [(4, 1, []), (8, 1, ["no_expert_kernel"]), (8, 8, [])])
+def test_fp8_tiles_that_a_slice_cuts_have_no_kernel_on_ampere(tp: int, ep: int, codes: list[str]) -> None:
+    """Executed: 1536-wide experts run on 4 A100 (384 = 3 x 128) and are refused on 8 (192)."""
+    expert = Ffn(kind="moe", intermediate=1536, experts=128, experts_per_token=8)
+    shape = replace(LLAMA, layers=tuple(replace(layer, ffns=(expert,)) for layer in LLAMA.layers))
+    tiles = NumberFormat(name="fp8", bits=8, block=(128, 128), scale_bits=32, activation_bits=8)
+    checkpoint = replace(PLAIN, method="fp8", format="fp8", rules=(FormatRule(patterns=("*",), format=tiles),))
+    settings = Settings(context_tokens=8192, parallel=Parallel(tp=tp, ep=ep))
+    found = resolve(shape, checkpoint, load_gpu("a100-80gb-sxm"), load_vllm_behaviour("0.33.0"), settings)
+    assert [r.code for r in found.refusals] == codes

@@ -12,7 +12,7 @@ UNQUANTISED = "unquantised"
 
 
 def expert_kernel(shape: ModelShape, checkpoint: Checkpoint, device: Device, behaviour: VllmBehaviour, settings: Settings) -> str | None:
-    """The engine's word for the kernel; None for dense models and where this format was never seen on this device."""
+    """The engine's word for the kernel, empty where it has none; None for dense models and where this format was never seen on this device."""
     if not any(f.kind == "moe" for layer in shape.layers for f in layer.ffns):
         return None
     if settings.moe_backend and settings.moe_backend != "auto":
@@ -26,6 +26,11 @@ def expert_kernel(shape: ModelShape, checkpoint: Checkpoint, device: Device, beh
         if rule.format == kind and device.sm in rule.sms and rule.expert_parallel in (None, spread) and not width % rule.slice_multiple:
             return rule.kernel
     return None
+
+
+def has_no_kernel(found: str | None) -> bool:
+    """The engine refuses: no kernel reads these experts on this device."""
+    return found == ""
 
 
 def expert_format(checkpoint: Checkpoint) -> str | None:

@@ -13,7 +13,7 @@ from serveright.engines.vllm.blocks import BlockChoice, choose_block
 from serveright.engines.vllm.combinations import PLATFORMS, Device
 from serveright.engines.vllm.grouping import CannotGroup, group_layers, pool_block_bytes
 from serveright.engines.vllm.layers import Reader, readers, select, sparse_word, specs
-from serveright.engines.vllm.moe import expert_kernel
+from serveright.engines.vllm.moe import expert_kernel, has_no_kernel
 from serveright.engines.vllm.parallel import split_stages
 from serveright.engines.vllm.scheduling import Schedule, schedule
 from serveright.engines.vllm.site import (
@@ -86,6 +86,8 @@ def plan(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: VllmBeh
     choice = _block(site, backends, states, shape, settings, aligned=aligned, found=found)
     layers = specs(site, owned, choice.block, states, choice.states)
     order = page_layout(backends, layers)
+    experts = expert_kernel(shape, checkpoint, device, behaviour, settings)
+    found += [refusals.no_expert_kernel()] if has_no_kernel(experts) else []
     whole, groups, pool = _groups(shape, layers, settings, order, found)
     return Plan(
         site=site,
@@ -101,7 +103,7 @@ def plan(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: VllmBeh
         state_mode=("align" if aligned else "none") if states else None,
         state_dtype=next((s.state_dtype for s in states.values()), None),
         demand=Demand(in_flight_tokens=times.in_flight_tokens, dcp=settings.parallel.dcp, aligned_states=aligned),
-        experts=expert_kernel(shape, checkpoint, device, behaviour, settings),
+        experts=experts or None,
         refusals=tuple(found),
     )
 

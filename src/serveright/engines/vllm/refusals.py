@@ -309,6 +309,16 @@ def v41_backend(site: Site) -> Refusal | None:
     )
 
 
+def no_expert_kernel() -> Refusal:
+    """Routed experts whose slice on one GPU no kernel reads."""
+    return Refusal(
+        code="no_expert_kernel",
+        text="No FP8 MoE backend supports the deployment configuration.",
+        why=msg("an expert's slice on one GPU is no multiple of its fp8 tile, which the only kernel for this GPU needs: use expert parallelism or fewer GPUs"),
+        source="layers/fused_moe/oracle/fp8.py select_fp8_moe_backend",
+    )
+
+
 def no_common_block(text: str) -> Refusal:
     """Backends of one model that share no block size."""
     return Refusal(code="no_common_block", text=text, why=msg("the model's attention kernels need different blocks"), source="platforms/interface.py")
