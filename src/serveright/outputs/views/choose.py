@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from serveright import units
-from serveright.outputs.views.size import parallel_words
+from serveright.analysis.layouts import name as layout_name
 from serveright.types.choosing import Choice, ChooseReport, StepReason
 from serveright.types.document import Block, Bullets, Cell, Code, Document, Heading, Paragraph, Table
 from serveright.types.text import Msg, msg
@@ -67,7 +67,7 @@ def _row(choice: Choice) -> tuple[Cell, ...]:
         f"{choice.parameters / 1e9:,.0f}B/{choice.active_parameters / 1e9:,.0f}B",
         choice.checkpoint_format,
         choice.engine.name if choice.engine else "",
-        parallel_words(choice.parallel) if choice.parallel else "",
+        layout_name(choice.parallel) if choice.parallel else "",
         f"{estimate.output_tokens_per_s:,.0f}" if estimate else "",
         units.seconds(estimate.tpot_s) if estimate else "",
         f"{price:.2f}" if price is not None else "?",

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from serveright import units
+from serveright.analysis.layouts import name as layout_name
 from serveright.outputs.views import check as check_view
 from serveright.outputs.views.inspect import FAMILIES
-from serveright.outputs.views.size import parallel_words
 from serveright.types.answers import ExpertBalance, Simulated
 from serveright.types.design import Estimate
 from serveright.types.document import Block, Bullets, Cell, Code, Derivations, Document, Heading, Pairs, Paragraph, Table
@@ -210,7 +210,7 @@ def _experts(balance: ExpertBalance) -> Iterator[Block]:
 
 def _name(candidate: PlanCandidate) -> str:
     drafted = f" + MTP {candidate.speculative_tokens}" if candidate.speculative_tokens else ""
-    return parallel_words(candidate.parallel) + drafted
+    return layout_name(candidate.parallel) + drafted
 
 
 def _titled(candidate: PlanCandidate, report: PlanReport) -> str:

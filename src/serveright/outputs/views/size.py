@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from serveright.analysis.layouts import name as layout_name
 from serveright.types.document import Block, Bullets, Cell, Code, Derivations, Document, Heading, Pairs, Paragraph, Table
-from serveright.types.engine import Parallel
 from serveright.types.reports import SizeReport, SizeResult
 from serveright.types.text import Msg, msg
 
@@ -47,14 +47,8 @@ def _blocks(report: SizeReport) -> Iterator[Block]:
         yield Bullets(report.ways_out)
 
 
-def parallel_words(parallel: Parallel) -> str:
-    """`tp 8 · dp 1 · ep 8`, without the sizes that are 1."""
-    sizes = {"tp": parallel.tp, "pp": parallel.pp, "dp": parallel.dp, "ep": parallel.ep, "dcp": parallel.dcp, "replicas": parallel.replicas}
-    return " · ".join(f"{name} {n}" for name, n in sizes.items() if n > 1 or name == "tp")
-
-
 def _engine(result: SizeResult, *, known: bool) -> Iterator[Block]:
-    yield Heading(f"{result.engine.name} {result.engine.version} · {parallel_words(result.parallel)}")
+    yield Heading(f"{result.engine.name} {result.engine.version} · {layout_name(result.parallel)}")
     if result.engine.note:
         yield Paragraph(result.engine.note, "dim")
     for refusal in result.refusals:
