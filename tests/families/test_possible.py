@@ -66,3 +66,8 @@ def test_nothing_is_zero_wide(key, value):
 
 def test_one_class_name_as_text():
     assert refusal({**DENSE, "architectures": "LlamaForCausalLM"})["value"] == "'LlamaForCausalLM'"
+
+
+def test_rope_leaves_some_of_the_row():
+    config = json.loads((Path(__file__).parent / "golden_latent" / "deepseek-v4-flash.json").read_text(encoding="utf-8"))["config"]
+    assert refusal({**config, "qk_rope_head_dim": config["head_dim"]})["key"] == "qk_rope_head_dim"

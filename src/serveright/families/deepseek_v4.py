@@ -7,6 +7,7 @@ from collections import Counter
 
 from msgspec import Struct
 
+from serveright.errors import InputError
 from serveright.families import ffn as feed
 from serveright.families import latent, next_towers
 from serveright.families.blocks import linear, norm
@@ -79,6 +80,18 @@ def _eyes(fields: Fields, text: Fields, hidden: int) -> tuple[tuple[Tower, ...],
 def _read(frame: Frame, count: int) -> _Plan:
     text = frame.text
     dim, rope = text.integer("head_dim"), text.integer("qk_rope_head_dim", minimum=0)
+    if rope >= dim:
+        raise InputError(
+            msg(
+                "{file}: {key} {value} leaves nothing of {other} {whole}",
+                file=text.file,
+                key=text.at("qk_rope_head_dim"),
+                value=rope,
+                other=text.at("head_dim"),
+                whole=dim,
+            ),
+            msg("Compare the file with the one on the model's page."),
+        )
     heads = text.integer("num_attention_heads")
     text.note("num_key_value_heads", msg("one latent row of {dim} elements per token serves all {heads} heads as key and value", dim=dim, heads=heads))
     window = text.integer("sliding_window")
