@@ -7,6 +7,7 @@ import pytest
 
 from serveright.catalog.behaviour import load_vllm_behaviour
 from serveright.catalog.gpus import load_gpu
+from serveright.engines.vllm.layout import request_blocks
 from serveright.engines.vllm.plan import Plan, plan
 from serveright.families.read import read_model
 from serveright.formats.read import read_checkpoint
@@ -55,3 +56,10 @@ def test_the_ring_has_room_for_drafts(tokens: int, rows: int) -> None:
 
 def test_older_versions_are_not_rebuilt() -> None:
     assert [r.code for r in planned(version="0.32.0").refusals] == ["layout_unknown"]
+
+
+def test_a_draft_block_keeps_windows_of_its_own() -> None:
+    """Executed with dspark and 5 tokens on one of eight H200: 54 caches, 543,598,272 bytes for 32,768 tokens."""
+    made = planned(parallel=Parallel(tp=8), speculative_method="dspark", speculative_tokens=5)
+    assert [len(made.layers), len(made.whole)] == [54, 10]
+    assert request_blocks(made, 32768) * made.pool_block_bytes == 543598272

@@ -110,7 +110,8 @@ def plan(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: VllmBeh
 
 def draft_layers(shape: ModelShape, behaviour: VllmBehaviour, settings: Settings) -> tuple[Layer, ...]:
     """Prediction layers the engine builds for the asked speculation; none for methods without the model's own layers."""
-    if settings.speculative_method not in MTP_METHODS or settings.speculative_tokens < 1:
+    own_block = settings.speculative_method == "dspark" and behaviour.model_backends.get(shape.architecture) in ("deepseek_v4", "deepseek_v41")
+    if not (settings.speculative_method in MTP_METHODS or own_block) or settings.speculative_tokens < 1:
         return ()
     depth = behaviour.mtp_depth.get(shape.architecture, len(shape.mtp))
     if behaviour.model_backends.get(shape.architecture) == "inkling":
