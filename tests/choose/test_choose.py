@@ -176,7 +176,7 @@ def test_quality_is_left_open_unless_scores_are_given(tmp_path: Path) -> None:
     assert scored.candidates[0].score == 90
 
 
-@pytest.mark.parametrize("content", ["", "model,score\nx,good\n", "[scores]\n'a/b' = 'x'\n"])
+@pytest.mark.parametrize("content", ["", "model,score\nx,good\n", "model,score\nx,nan\n", "[scores]\n'a/b' = 'x'\n"])
 def test_broken_score_tables_are_named(tmp_path: Path, content: str) -> None:
     table = tmp_path / ("scores.toml" if content.startswith("[") else "scores.csv")
     table.write_text(content, encoding="utf-8")

@@ -65,6 +65,26 @@ def test_opposite_out_of_memory_of_sglang(tmp_path: Path) -> None:
     assert "Lower" in serving.causes[0].fix[0].template
 
 
+@pytest.mark.parametrize(
+    ("code", "text", "given"),
+    [
+        ("MEM06", "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.", "--mem-fraction-static 0.6"),
+        ("MEM04", "Exception: Capture cuda graph failed: CUDA out of memory. Tried to allocate 1.19 GiB.", "--mem-fraction-static 0.95 --tp 2"),
+        ("PERF06", "KV cache pool is full. Retract requests. #retracted_reqs: 12\n" * 3, "--schedule-conservativeness 0.3 --tp 2"),
+    ],
+)
+def test_sglang_gets_its_own_memory_back(code: str, text: str, given: str, tmp_path: Path) -> None:
+    """The number by hand goes; SGLang's own fits."""
+    report = of(
+        text + "\n", tmp_path, command=f"python3 -m sglang.launch_server --model-path Qwen/Qwen3-32B {given}", gpu="2xh100" if "tp" in given else "1xh100"
+    )
+    assert report.causes[0].code == code
+    assert report.corrected_command
+    assert given.split()[0] not in report.corrected_command
+    lines = [(one.source, one.line, str(one.text)) for one in report.causes[0].evidence]
+    assert len(lines) == len(set(lines))
+
+
 def test_advice_never_contradicts_what_metrics_show(tmp_path: Path) -> None:
     page = tmp_path / "m.txt"
     page.write_text(

@@ -58,3 +58,4 @@ def test_scale() -> None:
     assert rise["at_s"] == 8 * 3600 - report["startup_s"]
     assert report["copy_hours"] < report["fixed_copy_hours"]
     run("scale", "Qwen/Qwen3-8B", "--gpu", "1xl40s", "--curve", "nonsense", code=2)
+    run("scale", "Qwen/Qwen3-8B", "--gpu", "1xl40s", "--curve", "0h:nan", code=2)

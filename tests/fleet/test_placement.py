@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serveright.analysis.placement import place, solve
+from serveright.errors import UsageError
 from serveright.types.placing import Offer, Shelf, Wish
 from serveright.types.traffic import Traffic
 
@@ -96,3 +97,12 @@ def test_a_file_from_end_to_end(tmp_path: Path) -> None:
     assert report.usd_per_hour is not None
     small = placing.place([placing.read_question(file)[0][1]], [Shelf(gpu="l40s", count=1, usd_per_gpu_hour=1.2)], engine="vllm")
     assert small.short[0].model == "openai/gpt-oss-120b"
+
+
+@pytest.mark.parametrize(("count", "rate", "tokens"), [(-3, 4.0, 1000), (8, float("nan"), 1000), (8, 0.0, 1000), (8, 4.0, 900_000)])
+def test_impossible_questions_are_user_errors(count: int, rate: float, tokens: int) -> None:
+    from serveright.api import placing
+
+    asked = Wish(model="Qwen/Qwen3-8B", traffic=Traffic(rate_per_s=rate, input_tokens=(tokens, tokens), output_tokens=(200, 200)))
+    with pytest.raises(UsageError):
+        placing.place([asked], [Shelf(gpu="h200-sxm", count=count, usd_per_gpu_hour=1.0)], engine="vllm")

@@ -126,3 +126,7 @@ def test_the_command_line_without_a_terminal(tmp_path: Path) -> None:
     sheet = CliRunner().invoke(command, ["--export", "2", "--with-answers", "--format", "markdown"])
     assert sheet.exit_code == 0
     assert "Answers" in sheet.output
+
+
+def test_a_sheet_of_one_kind() -> None:
+    assert {one.kind for one in export(3, kind="bytes", difficulty=0).exercises} == {"bytes"}

@@ -77,6 +77,13 @@ def test_echoed_arguments_become_a_command() -> None:
         ("서버가 시작이 안 돼요", "does_not_start"),
         ("갑자기 느려졌어요", "slow"),
         ("동시 사용자가 절반밖에 안 됩니다", "half_the_users"),
+        ("4090에서 서버가 안 떠요", "this_gpu"),
+        ("한 GPU만 놀고 있어요", "ranks_uneven"),
+        ("one GPU stays idle", "ranks_uneven"),
+        ("디스크 용량이 부족하대요", "disk_full"),
+        ("the disk is full", "disk_full"),
+        ("KV가 금방 차고 preemption이 계속 나요", "preempting"),
+        ("JSON 스키마를 주면 출력이 깨져요", "schema_thinking"),
         ("생각 내용이 답에 그대로 나와요", "thinking_leaks"),
     ],
 )

@@ -161,3 +161,9 @@ def test_sglang_lines() -> None:
     assert log.series["waiting"].last == 9
     assert log.series["state_usage"].last == pytest.approx(0.8)
     assert log.series["kv_usage"].last == pytest.approx(0.12)
+
+
+def test_a_line_counts_once_for_one_fact() -> None:
+    """Two known wordings of one fact stand in the same line."""
+    log = read_text("RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.\n" * 2, "log")
+    assert [sign.count for sign in log.signs if sign.key == "log:init_no_memory"] == [2]

@@ -1,6 +1,7 @@
 """Which ways of splitting this model over these GPUs are worth pricing, and why the others are not."""
 
 from collections.abc import Callable, Iterator
+from math import isqrt
 
 from serveright.types.design import Reason
 from serveright.types.engine import Parallel
@@ -64,7 +65,8 @@ def _deployments(fleet: Fleet) -> list[int]:
 
 
 def _divisors(count: int) -> list[int]:
-    return [size for size in range(1, count + 1) if count % size == 0]
+    low = [size for size in range(1, isqrt(count) + 1) if count % size == 0]
+    return low + [count // size for size in reversed(low) if size * size != count]
 
 
 def replicated_cache(shape: ModelShape, tp: int) -> bool:

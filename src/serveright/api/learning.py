@@ -61,9 +61,10 @@ def learn(
     return LearnReport(exercise=current, answered=answered, grade=grade, progress=progress, state_file=str(path))
 
 
-def export(count: int, seed: int = 1, *, answers: bool = False) -> LessonSet:
-    """`count` exercises, kinds in turn, getting harder."""
-    found = [exercise(KINDS[i % len(KINDS)], seed + i, min(2, 3 * i // max(count, 1))) for i in range(count)]
+def export(count: int, seed: int = 1, *, answers: bool = False, kind: ExerciseKind | None = None, difficulty: int | None = None) -> LessonSet:
+    """`count` exercises: of one kind, or kinds in turn; of one difficulty, or getting harder."""
+    kinds = KINDS if kind is None else (kind,)
+    found = [exercise(kinds[i % len(kinds)], seed + i, min(2, 3 * i // max(count, 1)) if difficulty is None else difficulty) for i in range(count)]
     return LessonSet(exercises=tuple(found), with_answers=answers)
 
 

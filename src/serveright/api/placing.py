@@ -1,6 +1,7 @@
 """Models with traffic and a stock of GPUs -> the least costly placement under latency targets, and what is short."""
 
 from collections.abc import Iterator, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ def place(wishes: Sequence[Wish], shelves: Sequence[Shelf], *, engine: str = "bo
     _solver()
     if not wishes or not shelves:
         raise UsageError(msg("place needs models and a stock of GPUs"), msg("See docs/how-to/place-models.md for the file's form."))
+    _sane(wishes, shelves)
     engines = load_engines(engine)
     offers = [offer for wish in wishes for offer in _best_of(wish, shelves, engines)]
     found, short = solve(wishes, offers, shelves, headroom)
@@ -48,6 +50,17 @@ def place(wishes: Sequence[Wish], shelves: Sequence[Shelf], *, engine: str = "bo
         offers=tuple(offers),
         notes=notes,
     )
+
+
+def _sane(wishes: Sequence[Wish], shelves: Sequence[Shelf]) -> None:
+    """What the solver cannot take. Raises UsageError naming the entry."""
+    for shelf in shelves:
+        price = shelf.usd_per_gpu_hour
+        if shelf.count < 0 or (price is not None and not (isfinite(price) and price >= 0)):
+            raise UsageError(msg("{gpu}: counts and prices are at least 0", gpu=shelf.gpu), msg("See docs/how-to/place-models.md for the file's form."))
+    for wish in wishes:
+        if not (isfinite(wish.rate_per_s) and wish.rate_per_s > 0):
+            raise UsageError(msg("{model}: rate_per_s is a number above 0", model=wish.model), msg("See docs/how-to/place-models.md for the file's form."))
 
 
 def read_question(file: Path) -> tuple[list[Wish], list[Shelf]]:
@@ -128,8 +141,14 @@ def best_offer(engine: Engine, model: Model, gpu: Gpu, gpus: int, traffic: Traff
 
 
 def _closed(traffic: Traffic, concurrency: int, model: Model) -> Traffic:
-    need = max(traffic.input_tokens[1] + traffic.output_tokens[1], traffic.context_tokens or USUAL_CONTEXT)
-    context = min(need, model.shape.max_context_tokens or need)
+    request, window = traffic.input_tokens[1] + traffic.output_tokens[1], model.shape.max_context_tokens
+    if window and request > window:
+        raise UsageError(
+            msg("{model}: requests of {n:n} tokens, but its window ends at {window:n}", model=model.files.id, n=request, window=window),
+            msg("Shorten the requests, or name a model with a longer window."),
+        )
+    need = max(request, traffic.context_tokens or USUAL_CONTEXT)
+    context = min(need, window or need)
     return msgspec.structs.replace(traffic, concurrency=concurrency, rate_per_s=None, context_tokens=context)
 
 

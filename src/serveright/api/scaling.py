@@ -1,6 +1,7 @@
 """A rate curve -> how many copies run when: each copy carries what the estimate says within the targets, and is started before it is needed."""
 
 from collections.abc import Sequence
+from math import isfinite
 
 from serveright.analysis.autoscaling import HEADROOM, schedule
 from serveright.analysis.deployment import startup_s
@@ -29,7 +30,7 @@ def scale(
     least: int = 1,
 ) -> ScaleReport:
     """Copies of `gpu` (the GPUs of one copy) for a curve of (second, requests/s). Raises UserError where one copy cannot keep the targets."""
-    if not curve or any(rate < 0 for _, rate in curve) or max(at for at, _ in curve) >= length_s:
+    if not curve or not all(isfinite(rate) and rate >= 0 for _, rate in curve) or max(at for at, _ in curve) >= length_s:
         raise UsageError(msg("the curve needs moments within its length and rates of at least 0"), msg("For instance --curve 0h:2,8h:20,20h:5"))
     loaded, fleet = load_model(model), parse_gpu_spec(gpu, gpus, None)
     offers = [offer for e in load_engines(engine) if (offer := best_offer(e, loaded, fleet.gpu, fleet.count, traffic, model, split=True)) is not None]

@@ -103,6 +103,8 @@ class _Log:
         self.lines = 0
         self.bytes = 0
         self._rest = b""
+        self._told: set[tuple[str, int]] = set()
+        """Facts and their lines in the block at hand: several wordings of a fact may stand in one line."""
         self._shapes: dict[bytes, bool] = {}
         """Lines without digits and hexadecimal letters -> whether they told anything."""
 
@@ -168,6 +170,7 @@ class _Log:
             self._shapes[shapes[found]] = True
             return self.lines + found + 1
 
+        self._told.clear()
         for needle in needles():
             at = text.find(needle.text)
             while at >= 0:
@@ -178,13 +181,17 @@ class _Log:
 
     def _found(self, needle: Needle, text: bytes, at: int, end: int, number: int) -> None:
         key = needle.line.key
+        if (key, number) in self._told:
+            return
         if self.counts.get(key, 0) > KEPT and key not in _EVERY:
             self.counts[key] += 1
+            self._told.add((key, number))
             return
         line = clean(text[text.rfind(b"\n", 0, at) + 1 : end])
         match = needle.pattern.search(line) if needle.pattern else None
         if needle.pattern is not None and match is None:
             return
+        self._told.add((key, number))
         self.counts[key] = self.counts.get(key, 0) + 1
         if needle.engine != "common":
             self.engines[needle.engine] = self.engines.get(needle.engine, 0) + 1

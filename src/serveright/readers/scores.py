@@ -2,6 +2,7 @@
 
 import csv
 import tomllib
+from math import isfinite
 from pathlib import Path
 from typing import Any, cast
 
@@ -44,6 +45,9 @@ def _csv(path: str, text: str) -> dict[str, float]:
 
 def _number(path: str, place: Msg, value: object) -> float:
     try:
-        return float(cast("Any", value))
+        number = float(cast("Any", value))
+        if not isfinite(number):
+            raise ValueError(value)
+        return number
     except (TypeError, ValueError) as error:
         raise InputError(msg("{path}, {place}: {value} is no number", path=path, place=place, value=str(value)), FORM) from error

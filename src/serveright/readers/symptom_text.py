@@ -18,9 +18,9 @@ class Symptom(Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def symptoms() -> dict[str, re.Pattern[str]]:
-    """Every symptom with its phrases as one pattern."""
+    """Every symptom with its phrases as one pattern; words end where Korean particles begin ("4090에서")."""
     found = convert(read_toml(FACTS / "logs" / "symptoms.toml")["symptom"], tuple[Symptom, ...])
-    return {one.key: re.compile("|".join(f"(?:{phrase})" for phrase in one.phrases)) for one in found}
+    return {one.key: re.compile("|".join(f"(?:{phrase})" for phrase in one.phrases), re.ASCII) for one in found}
 
 
 def read_symptom(text: str, source: str = "--symptom") -> tuple[Sign, ...]:

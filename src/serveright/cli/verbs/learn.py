@@ -33,7 +33,7 @@ def command(
     from serveright.outputs.views import learn as views
 
     if count is not None:
-        lessons = export(count, seed or 1, answers=with_answers)
+        lessons = export(count, seed or 1, answers=with_answers, kind=kind, difficulty=difficulty)
         out.show(lessons, views.lessons, quiet="\n".join(f"{e.kind} {e.seed} {e.answer}" for e in lessons.exercises))
         return
     report = learn(answer, kind=kind, seed=seed, difficulty=difficulty, state=state)

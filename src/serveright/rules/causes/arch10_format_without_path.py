@@ -13,5 +13,6 @@ CAUSE = CauseRule(
         "log:quant_capability": 4.5,
         "log:bf16_capability": 5,
         "log:nvfp4_needs_blackwell": 2,
+        "symptom:this_gpu": 0.4,
     },
 )

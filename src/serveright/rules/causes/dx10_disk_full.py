@@ -11,6 +11,7 @@ CAUSE = CauseRule(
     effect="crash",
     speaks={
         "log:disk_full": 5,
+        "symptom:disk_full": 3,
     },
     against={
         "log:shm_small": 4,

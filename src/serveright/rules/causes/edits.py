@@ -27,6 +27,11 @@ def edits_from(causes: Iterable[Cause], signs: Iterable[Sign], given: Context) -
             yield from _share(by_key)
         elif cause.code == "PERF06" and given.vllm:
             yield from _fewer(by_key, given)
+        elif cause.code == "PERF06":
+            if (given.number("--schedule-conservativeness") or 1) < 1:
+                yield Edit("--schedule-conservativeness", None)
+        elif cause.code in ("MEM04", "MEM06", "MEM16") and not given.vllm:
+            yield from (Edit(flag.written, None) for flag in given.flags("--mem-fraction-static"))  # SGLang reserves by GPU and batch when it is left out
         elif cause.code == "PERF02" and (cap := given.integer("--max-running-requests")):
             yield Edit("--cuda-graph-max-bs-decode" if "--cuda-graph-max-bs-decode" in _known(given) else "--cuda-graph-max-bs", str(cap))
         elif cause.code == "VER01":

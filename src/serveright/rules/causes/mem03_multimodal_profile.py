@@ -11,7 +11,7 @@ CAUSE = CauseRule(
     effect="crash",
     speaks={
         "symptom:multimodal": 1.3,
-        "symptom:oom": 0.8,
+        "symptom:oom": 0.5,
         "log:cuda_oom": 0.8,
         "log:no_cache_blocks": 1,
         "symptom:kv_fills": 0.3,

@@ -7,7 +7,10 @@ CAUSE = CauseRule(
     code="MEM04",
     title=msg("the memory share is too near 1: CUDA graphs do not fit beside it"),
     why=msg("graphs are captured after the KV cache took its share, and their estimate is not exact"),
-    fix=(msg("Lower --gpu-memory-utilization to 0.90-0.95, or capture fewer sizes."),),
+    fix=(
+        msg("Lower --gpu-memory-utilization to 0.90-0.95, or capture fewer sizes."),
+        msg("SGLang: leave --mem-fraction-static out or lower it, or set --cuda-graph-max-bs."),
+    ),
     effect="crash",
     speaks={
         "log:capturing": 1.5,

@@ -13,7 +13,8 @@ CAUSE = CauseRule(
         "log:no_cache_blocks": 4,
         "log:cuda_oom": 2,
         "derived:weights_too_large": 3,
-        "symptom:oom": 0.8,
+        "symptom:oom": 1,
+        "symptom:does_not_start": 0.2,
     },
     against={
         "log:kv_tokens": 1.5,

@@ -16,6 +16,7 @@ CAUSE = CauseRule(
         "log:pool_full": 5.5,
         "log:preempting": 5,
         "metrics:preempting": 6,
+        "symptom:preempting": 3,
         "symptom:slow": 0.4,
         "symptom:kv_fills": 0.4,
     },

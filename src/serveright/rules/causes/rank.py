@@ -95,7 +95,7 @@ def ranked(scored: Sequence[Scored]) -> tuple[Cause, ...]:
 def _cause(one: Scored, share: float) -> Cause:
     cause = one.cause
     signs = sorted(one.speaks, key=lambda sign: -cause.speaks.get(sign.key, 0))
-    lines = [evidence(sign) for sign in signs]
+    lines = [evidence(sign) for sign in _lines(signs)]
     lines += [Evidence(source=finding.location.file, line=finding.location.line, text=finding.message) for finding in one.findings]
     fixes = [finding.fix for finding in one.findings if finding.fix is not None]
     return Cause(
@@ -108,6 +108,14 @@ def _cause(one: Scored, share: float) -> Cause:
         fix=_once((*fixes, *cause.fix)),
         edits=tuple(edit for finding in one.findings for edit in finding.edits),
     )
+
+
+def _lines(signs: Iterable[Sign]) -> list[Sign]:
+    """The signs, each line of an input once: one line may tell several things."""
+    seen: dict[tuple[str, int, object], Sign] = {}
+    for sign in signs:
+        seen.setdefault((sign.source, sign.line, sign.text if isinstance(sign.text, str) else sign.key), sign)
+    return list(seen.values())
 
 
 def evidence(sign: Sign) -> Evidence:

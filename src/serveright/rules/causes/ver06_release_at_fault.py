@@ -12,6 +12,5 @@ CAUSE = CauseRule(
     speaks={
         "log:fa3_blackwell": 3.5,
         "symptom:after_upgrade": 0.7,
-        "symptom:does_not_start": 0.2,
     },
 )
