@@ -39,7 +39,7 @@ def test_every_layer_keeps_a_window_and_only_sources_the_rest() -> None:
     ],
 )
 def test_refused(asked: dict[str, object], text: str) -> None:
-    assert [r.text.startswith(text) for r in planned(**asked).refusals] == [True]
+    assert [r.text.startswith(text) for r in planned(**asked).refusals] == [True]  # type: ignore[arg-type]
 
 
 def test_blackwell_takes_the_fused_kernel_where_groups_divide() -> None:
