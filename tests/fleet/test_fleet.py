@@ -194,3 +194,13 @@ def test_parquet(rows: Path, tmp_path: Path) -> None:
     table = parquet.read_table(tmp_path / "rows.parquet").to_pylist()
     assert [row["piece"] for row in table] == [row.piece for row in fleets.read_rows(rows)]
     assert table[0] == msgspec.to_builtins(next(iter(fleets.read_rows(rows)))) | {"findings": table[0]["findings"]}
+
+
+def test_a_huge_file_is_left_out_and_said(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.sh").write_text("vllm serve Qwen/Qwen3-8B\n")
+    (tmp_path / "in" / "b.sh").write_bytes(b"#" * (17 << 20))
+    run = fleets.run([str(tmp_path / "in")], tmp_path / "rows", jobs=1)
+    assert (run.pieces, len(keyed(tmp_path / "rows"))) == (1, 1)
+    report = fleet_summary.summary(run, 5)
+    assert [note.values["path"] for note in report.notes] == ["b.sh"]

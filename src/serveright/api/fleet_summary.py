@@ -71,6 +71,7 @@ def summary(run: Run, top: int = 20) -> FleetReport:
         groups=tuple(_groups(tallies, titles)),
         worst=tuple(row for _, _, row in sorted(worst, key=lambda item: item[:2], reverse=True)),
         rows_file=str(run.rows),
+        notes=run.notes,
     )
 
 

@@ -17,8 +17,9 @@ from serveright.api.auditing import Ask
 from serveright.api.rows import audit_chunk, fingerprint
 from serveright.errors import InputError
 from serveright.readers.dump import Piece, pieces
+from serveright.readers.launch import MAX_BYTES
 from serveright.types.fleet import Row
-from serveright.types.text import msg
+from serveright.types.text import Msg, msg
 
 CHUNK = 64
 """Pieces a worker takes at once: large enough to hide the hand-over, small enough that a kill loses little."""
@@ -33,6 +34,8 @@ class Run(Struct, frozen=True, kw_only=True):
     pieces: int
     audited: int
     reused: int
+    notes: tuple[Msg, ...] = ()
+    """What was left out, and why."""
 
 
 class Known(Struct, frozen=True):
@@ -56,10 +59,11 @@ def run(paths: Iterable[str], rows: Path, asked: Ask | None = None, *, jobs: int
     before = known(previous) if previous else None
     seen: dict[str, str] = {}
     counts = {"audited": 0, "reused": 0}
+    notes: list[Msg] = []
     with _opened(rows) as sink:
 
         def waiting() -> Iterator[tuple[Piece, str]]:
-            for piece in _distinct(pieces(paths), seen):
+            for piece in _distinct(_readable(pieces(paths), notes), seen):
                 digest = fingerprint(piece, asked)
                 seen[piece.key] = digest
                 if own.digests.get(piece.key) == digest:
@@ -74,7 +78,18 @@ def run(paths: Iterable[str], rows: Path, asked: Ask | None = None, *, jobs: int
             counts["audited"] += done
             sink.write(lines)
     _compact(rows, seen)
-    return Run(rows=rows, pieces=len(seen), audited=counts["audited"], reused=counts["reused"])
+    return Run(rows=rows, pieces=len(seen), audited=counts["audited"], reused=counts["reused"], notes=tuple(notes))
+
+
+def _readable(found: Iterable[Piece], notes: list[Msg]) -> Iterator[Piece]:
+    """One file out of thousands does not end the run: it is left out, and said to be."""
+    for piece in found:
+        if len(piece.raw) <= MAX_BYTES:
+            yield piece
+        else:
+            notes.append(
+                msg("{path} is left out: it has {size:gib}, and files up to {limit:gib} are read", path=piece.file, size=len(piece.raw), limit=MAX_BYTES)
+            )
 
 
 def _distinct(found: Iterable[Piece], seen: dict[str, str]) -> Iterator[Piece]:

@@ -42,6 +42,7 @@ def _blocks(report: FleetReport) -> Iterator[Block]:
             right=(3, 4),
             wide=(0, 5),
         )
+    yield from (Paragraph(note, "warn") for note in report.notes[:20])
     yield Paragraph(msg("every deployment: {file}", file=report.rows_file), "dim")
 
 
