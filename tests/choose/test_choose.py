@@ -184,6 +184,13 @@ def test_broken_score_tables_are_named(tmp_path: Path, content: str) -> None:
         api.choose("8xh200", ONE, among=MIXED[:1], scores=str(table))
 
 
+def test_a_model_nobody_listed_is_named() -> None:
+    with pytest.raises(UserError) as told:
+        api.choose("8xh200", ONE, among=["Qwen/Qwen3-32C"])
+    assert told.value.fix is not None
+    assert "qwen/qwen3-32b" in str(told.value.fix.values)
+
+
 def test_because_of_context_the_cache_comes_first() -> None:
     report = api.choose("8xb200", ONE, among=MIXED, because="context", origin="zai-org/GLM-5.2")
     assert report.because is not None

@@ -126,6 +126,13 @@ def test_inputs_that_cannot_be_used(tmp_path: Path) -> None:
     assert diagnose(Bundle(metrics=(str(strange),), symptoms=("slow",))).notes
 
 
+def test_empty_inputs_are_said(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.write_bytes(b"")
+    for bundle in (Bundle(logs=(str(empty),)), Bundle(metrics=(str(empty),))):
+        assert [note.template for note in diagnose(bundle).notes] == ["{source} is empty"]
+
+
 def test_a_calibration_moves_later_plans(tmp_path: Path) -> None:
     """The log showed twice the overhead: the next plan's pool shrinks by that much."""
     from serveright.api.diagnosing import write_calibration

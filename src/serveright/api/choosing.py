@@ -19,7 +19,7 @@ from serveright.catalog.calibration import load_performance
 from serveright.catalog.gates import load_gates
 from serveright.catalog.gpus import parse_gpu_spec
 from serveright.catalog.models import Listed, find, list_models, load
-from serveright.errors import UserError
+from serveright.errors import UnknownName, UserError
 from serveright.families.read import read_model
 from serveright.families.verdict import family
 from serveright.formats.read import read_checkpoint
@@ -93,6 +93,10 @@ def choose(
     standing: list[Standing] = []
     rejected: list[Choice] = []
     wanted = None if among is None else {name.lower() for name in among}
+    known = {name.lower() for listed in list_models() for name in (listed.id, *listed.aliases)}
+    for name in among or ():
+        if name.lower() not in known:
+            raise UnknownName(msg("model of the catalogue"), name, known)
     for listed in list_models():
         if wanted is not None and wanted.isdisjoint((listed.id.lower(), *listed.aliases)):
             continue

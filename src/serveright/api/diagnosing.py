@@ -135,6 +135,7 @@ def gather(bundle: Bundle, progress: Progress | None = None, tell: Callable[[Msg
     if not inputs and not bundle.url:
         raise InputError(msg("nothing to diagnose was given"), msg("Give --log, --metrics, --command or --symptom."))
     notes += [note for log in logs for note in log.notes]
+    notes += [msg("{source} is empty", source=log.source) for log in logs if not log.bytes]
     return Seen(
         logs=logs, scrapes=scrapes, command=command, command_text=text, signs=_once(signs), bench=bench, notes=tuple(notes), inputs=inputs
     )  # fmt: skip
@@ -160,9 +161,16 @@ def _scrapes(bundle: Bundle, notes: list[Msg]) -> Iterator[Scrape]:
             notes.append(error.message)
             continue
         foreign = [scrape for scrape in found if scrape.engine is None]
-        if foreign:
+        if _empty(where):
+            notes.append(msg("{source} is empty", source=where))
+        elif foreign:
             notes.append(msg("{source} is a metrics page, but not of vLLM or SGLang", source=where))
         yield from (scrape for scrape in found if scrape.engine is not None)
+
+
+def _empty(where: str) -> bool:
+    path = Path(where)
+    return path.is_file() and not path.stat().st_size
 
 
 def _gpu_signs(where: str) -> Iterator[Sign]:
