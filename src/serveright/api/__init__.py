@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from serveright.api.auditing import audit, migrate
     from serveright.api.checking import check, check_all
     from serveright.api.choosing import choose
     from serveright.api.comparing import compare
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from serveright.api.sizing import size
 
 _HOMES = {
+    "audit": "auditing",
+    "migrate": "auditing",
     "diagnose": "diagnosing",
     "measure": "measuring",
     "choose": "choosing",
@@ -33,7 +36,7 @@ _HOMES = {
     "plan": "planning",
     "load_model": "loading",
 }
-__all__ = ["check", "check_all", "choose", "compare", "diagnose", "explain", "inspect", "learn", "load_model", "measure", "plan", "size"]
+__all__ = ["audit", "check", "check_all", "choose", "compare", "diagnose", "explain", "inspect", "learn", "load_model", "measure", "migrate", "plan", "size"]
 
 
 def __getattr__(name: str) -> Any:

@@ -309,6 +309,7 @@ def deployed(context: Context, asked: Ask) -> Deployed:
         version_known=command.engine_version is not None,
         model=asked.model or command.model,
         model_known=context.facts.shape is not None,
+        checkpoint_known=context.facts.shape is None or context.facts.checkpoint is not None,
         gpu=context.facts.gpu.key if context.facts.gpu else command.gpu,
         gpu_count=context.facts.gpu_count,
         location=command.location,

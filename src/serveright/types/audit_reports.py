@@ -15,6 +15,8 @@ class Deployed(Struct, frozen=True, kw_only=True):
     version_known: bool
     model: str | None
     model_known: bool
+    checkpoint_known: bool = True
+    """False: layers are its base model's, number formats and bytes unknown, so rules about them stayed silent."""
     gpu: str | None
     gpu_count: int | None
     location: Location

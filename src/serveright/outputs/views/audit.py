@@ -52,6 +52,14 @@ def _blocks(report: AuditReport) -> Iterator[Block]:
                 ),
                 "warn",
             )
+        if not deployment.checkpoint_known:
+            yield Paragraph(
+                msg(
+                    "{model} is known only by its base model: its number formats and size are not at hand, so rules about them were left out",
+                    model=deployment.model or "",
+                ),
+                "warn",
+            )
         if deployment.gpu is None:
             yield Paragraph(msg("no GPU is named: rules about the GPU were left out (--gpu 8xh200)"), "dim")
         yield from (Paragraph(text, "warn") for text in deployment.unread)
