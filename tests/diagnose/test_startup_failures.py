@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from serveright.api.diagnosing import Bundle, diagnose
+from serveright.api.texts import diagnose_texts
 from serveright.errors import InputError, NetworkError
 from serveright.types.diagnosis import DiagnoseReport
 
@@ -154,3 +155,9 @@ def test_a_calibration_moves_later_plans(tmp_path: Path) -> None:
     assert after.overhead_bytes == pytest.approx(before.overhead_bytes * local.overhead, rel=0.01)
     with pytest.raises(InputError):
         write_calibration(of("no memory here\n", tmp_path), path)
+
+
+def test_a_refused_text_is_called_by_its_name() -> None:
+    with pytest.raises(InputError) as told:
+        diagnose_texts({"metrics": "http://127.0.0.1:9"})
+    assert told.value.message.values["source"] == "metrics"

@@ -59,7 +59,12 @@ def diagnose_texts(texts: Mapping[str, str], *, symptom: str = "", gpu: str = ""
             local=False,
         )
         # the readers work on files; their passing folder is no business of the report
-        raw = msgspec.json.encode(diagnose(bundle)).replace(f"{folder}/".encode(), b"")
+        try:
+            report = diagnose(bundle)
+        except InputError as error:
+            values = {key: value.replace(f"{folder}/", "") if isinstance(value, str) else value for key, value in error.message.values.items()}
+            raise InputError(msgspec.structs.replace(error.message, values=values), error.fix) from error
+        raw = msgspec.json.encode(report).replace(f"{folder}/".encode(), b"")
         return msgspec.json.decode(raw, type=DiagnoseReport)
 
 
