@@ -14,6 +14,10 @@ from typing import Any
 from serveright.types.text import Msg, msg
 
 
+MOST_LISTED = 40
+"""More known names than this are not listed in a message."""
+
+
 class UserError(Exception):
     """One message that names the file, key or flag and value, and one way out. The command exits with 2."""
 
@@ -47,7 +51,10 @@ class UnknownName(UserError):
     """A name nobody knows; suggests the nearest known ones."""
 
     def __init__(self, what: Msg, name: str, known: Iterable[str]) -> None:
-        near = difflib.get_close_matches(name.lower(), sorted(known), n=3, cutoff=0.5)
+        names = sorted(known)
+        near = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
         fix = msg("Did you mean {names}?", names=", ".join(near)) if near else None
+        if fix is None and 0 < len(names) <= MOST_LISTED:
+            fix = msg("Known are: {names}.", names=", ".join(names))
         super().__init__(msg("Unknown {what}: {name}", what=what, name=name), fix)
         self.suggestions = tuple(near)
