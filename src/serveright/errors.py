@@ -13,7 +13,6 @@ from typing import Any
 
 from serveright.types.text import Msg, msg
 
-
 MOST_LISTED = 40
 """More known names than this are not listed in a message."""
 
