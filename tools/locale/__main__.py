@@ -7,6 +7,7 @@ import ast
 import string
 import sys
 import tomllib
+from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
+UNDATED = datetime(2026, 1, 1, tzinfo=UTC)
+"""The compiled catalogue must not change with the clock."""
 SRC = Path(__file__).parents[2] / "src" / "serveright"
 LOCALE = SRC / "locale"
 
@@ -58,7 +61,7 @@ def quote(text: str) -> str:
 
 def compiled(used: dict[str, str], translated: dict[str, str]) -> bytes:
     """The .mo file of the templates in use."""
-    catalogue = Catalog(locale="ko", charset="utf-8")
+    catalogue = Catalog(locale="ko", charset="utf-8", creation_date=UNDATED, revision_date=UNDATED)
     for template in sorted(used):
         if template in translated:
             catalogue.add(template, translated[template])
