@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: demo test lint types docs bench accuracy locale test-engine clean
+.PHONY: demo test test-browser lint types docs bench accuracy locale test-engine clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -25,6 +25,10 @@ types: $(STAMP)
 
 test: $(STAMP) lint types
 	$(BIN)/python -m pytest -n auto
+
+# A real Chromium (Debian's package) on every view of the page.
+test-browser: $(STAMP)
+	$(BIN)/python -m pytest tests/web -m browser
 
 # A real vLLM on the CPU: 3.5 GB once, then about fifteen minutes on two cores. It wants Python 3.11.
 ENGINE := .engine

@@ -129,7 +129,7 @@ def test_a_changed_control_changes_address_and_page_and_back_undoes_it(browser: 
         tab.fill("input[name=gpus]", "4")
         tab.press("input[name=gpus]", "Enter")
         tab.wait_for_url("**gpu=4xh200-sxm**")
-        assert "4 x" in tab.inner_text("h1")
+        tab.wait_for_function("document.querySelector('h1').innerText.includes('4 x')")
         tab.go_back()
         tab.wait_for_function("text => document.querySelector('h1').innerText === text", arg=before)
         assert "gpu=2xh200-sxm" in tab.url
