@@ -1,5 +1,8 @@
 """Whatever stands in a quantisation object: a checkpoint or one InputError, never a crash, and every tensor gets a format."""
 
+from collections.abc import Callable
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -60,3 +63,12 @@ def test_any_quantisation_object(method: object, body: dict, beside: dict) -> No
         form = format_of(stored, weight)
         assert isinstance(form, NumberFormat)
         assert 0 < form.bits <= 64
+
+
+@pytest.mark.parametrize("wrap", [str, lambda text: [text]])
+@pytest.mark.parametrize("pattern", ["re:(", "re:(a+)+$", "re:(?:[a-z]+)*x", "re:" + "a" * 3000, "re:a{99999999999}"])
+def test_a_pattern_that_cannot_be_used_is_reported(pattern: str, wrap: Callable[[str], object]) -> None:
+    quantization = {"quant_method": "compressed-tensors", "config_groups": {"g": {"targets": ["Linear"], "weights": {"num_bits": 8}}}, "ignore": wrap(pattern)}
+    stored = read_checkpoint(ModelFiles(id="m", origin="test", config={"quantization_config": quantization}))
+    assert [item.why.values["pattern"] for item in stored.unknown] == [pattern[:80]]
+    assert format_of(stored, WEIGHTS[0]).bits == 8

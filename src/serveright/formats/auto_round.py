@@ -15,8 +15,9 @@ def rules(quant: Quant) -> list[FormatRule]:
     """Modules with a width of their own, then the blocks named for quantisation or every linear."""
     found: list[FormatRule] = []
     for name, change in quant.table("extra_config").items():
-        if isinstance(change, dict):
-            found.append(FormatRule(patterns=quant.usable("extra_config", (name,)), format=_form({**quant.raw, **cast("dict[str, Any]", change)}), within=True))
+        named = quant.usable("extra_config", (name,))
+        if named and isinstance(change, dict):
+            found.append(FormatRule(patterns=named, format=_form({**quant.raw, **cast("dict[str, Any]", change)}), within=True))
     form = _form(quant.raw)
     quant.note("bits", msg("AutoRound: weights in {name}", name=form.name if form else "16 bits"))
     return [*found, FormatRule(patterns=(), format=form, target="linear", skip_parts=_SKIPPED)]

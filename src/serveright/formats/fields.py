@@ -10,6 +10,10 @@ from serveright.types.fact import Evidence, Unknown
 from serveright.types.model import FormatRule
 from serveright.types.text import Msg, msg
 
+MOST_PATTERN = 2000
+"""Longer expressions are not tried, in characters; those of published checkpoints stay under 200."""
+_NESTED_REPEAT = re.compile(r"[*+}][^()|]*\)[*+{]")
+
 
 class Quant(Struct, frozen=True, kw_only=True):
     """`raw` is the quantisation object itself, `path` where it stands, `model` the whole config. `nested`: it stands in the text config, so towers are outside its reach."""
@@ -88,7 +92,7 @@ class Quant(Struct, frozen=True, kw_only=True):
         for key in keys:
             value: object = self.raw.get(key)
             if isinstance(value, str) and value:
-                return (value,)
+                return self.usable(key, (value,))
             if isinstance(value, list) and value:
                 entries = cast("list[object]", value)
                 if any(not isinstance(entry, str) for entry in entries):
@@ -97,16 +101,19 @@ class Quant(Struct, frozen=True, kw_only=True):
         return ()
 
     def usable(self, key: str, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        """The patterns without those whose regular expression does not compile, which are reported."""
-        return tuple(pattern for pattern in patterns if self._compiles(key, pattern))
+        """The patterns without those whose regular expression does not compile or might never end, which are reported."""
+        return tuple(pattern for pattern in patterns if self._usable(key, pattern))
 
-    def _compiles(self, key: str, pattern: str) -> bool:
+    def _usable(self, key: str, pattern: str) -> bool:
         if not pattern.startswith("re:"):
             return True
         try:
             re.compile(pattern[3:])
-        except re.error:
-            self.doubt(key, msg("{pattern} is no regular expression", pattern=pattern))
+        except (re.error, OverflowError, RecursionError):
+            self.doubt(key, msg("{pattern} is no regular expression", pattern=pattern[:80]))
+            return False
+        if len(pattern) > MOST_PATTERN or _NESTED_REPEAT.search(pattern):
+            self.doubt(key, msg("{pattern} is too costly a regular expression to be tried", pattern=pattern[:80]))
             return False
         return True
 

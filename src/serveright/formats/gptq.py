@@ -19,9 +19,9 @@ def rules(quant: Quant) -> list[FormatRule]:
     if quant.flag("lm_head"):
         parts = tuple(part for part in parts if part != "head")
     found = [*_dynamic(quant, form), *quant.left_alone("modules_to_not_convert")]
-    listed = _flat(quant.raw.get("modules_in_block_to_quantize"))
+    listed = quant.usable("modules_in_block_to_quantize", tuple(_flat(quant.raw.get("modules_in_block_to_quantize"))))
     if listed:
-        return [*found, FormatRule(patterns=tuple(listed), format=form, within=True)]
+        return [*found, FormatRule(patterns=listed, format=form, within=True)]
     return [*found, FormatRule(patterns=(), format=form, target="linear", skip_parts=parts)]
 
 
