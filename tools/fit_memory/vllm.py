@@ -13,8 +13,8 @@ from statistics import median
 from msgspec import Struct
 from msgspec.structs import replace
 
-from serveright.catalog.behaviour import load_vllm_behaviour
 from serveright.catalog.files import FACTS
+from serveright.catalog.vllm import load_vllm_behaviour
 from serveright.engines.vllm.capacity import capacity
 from serveright.engines.vllm.memory import device_class, kind, reach, split
 from serveright.engines.vllm.plan import Plan, plan

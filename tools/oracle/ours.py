@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from serveright.catalog.behaviour import load_vllm_behaviour
 from serveright.catalog.sglang import load_sglang_behaviour
+from serveright.catalog.vllm import load_vllm_behaviour
 from serveright.engines.sglang import layout
 from serveright.engines.sglang.decide import decide, resolved_of, situation
 from serveright.engines.sglang.pool import fill

@@ -5,7 +5,6 @@ from msgspec import Struct
 from serveright.analysis.alignment import alignment
 from serveright.analysis.gates import gate_reasons, worst
 from serveright.analysis.launch import Words
-from serveright.analysis.versions import at_least, release
 from serveright.types.design import Check, Reason, VerdictName
 from serveright.types.engine import Sized
 from serveright.types.engine_table import EngineTable
@@ -13,6 +12,7 @@ from serveright.types.gate import Gate
 from serveright.types.hardware import Gpu
 from serveright.types.model import ModelShape
 from serveright.types.text import msg
+from serveright.versions import at_least, release
 
 
 class Minimum(Struct, frozen=True, kw_only=True):

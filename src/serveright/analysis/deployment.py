@@ -8,13 +8,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from serveright.analysis.joins import joins, knows
-from serveright.analysis.versions import at_least
 from serveright.types.deployment import Bound, Deployment, Role, RoleName, Router, Target, Tier
 from serveright.types.design import FlagChoice, Launch
 from serveright.types.engine import Parallel
 from serveright.types.engine_table import EngineName, EngineTable
 from serveright.types.hardware import Fleet
 from serveright.types.text import Msg, msg
+from serveright.versions import at_least
 
 PORTS: dict[EngineName, int] = {"vllm": 8000, "sglang": 30000}
 """The engines' own defaults."""

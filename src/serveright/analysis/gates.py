@@ -5,7 +5,6 @@ Verdicts: `best`, `degraded`, `unknown` (no source says), `blocked`; the worst o
 
 from collections.abc import Iterable
 
-from serveright.analysis.versions import within
 from serveright.formats.resolve import resolver
 from serveright.types.design import Reason, VerdictName
 from serveright.types.engine_table import EngineName
@@ -13,6 +12,7 @@ from serveright.types.gate import Gate, GateRow
 from serveright.types.hardware import Gpu
 from serveright.types.model import Attention, Checkpoint, Latent, ModelShape, NumberFormat, Recurrent, UnknownMixer
 from serveright.types.text import Msg, msg
+from serveright.versions import within
 
 ORDER: tuple[VerdictName, ...] = ("best", "degraded", "unknown", "blocked")
 

@@ -9,12 +9,12 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from serveright.analysis.versions import at_least
 from serveright.types.engine_table import EngineTable
 from serveright.types.fact import Evidence
 from serveright.types.model import ModelShape
 from serveright.types.parsers import ArchitectureParsers, Dialect, ParserChoice, ParserFacts
 from serveright.types.text import msg
+from serveright.versions import at_least
 
 _OPENS_THINK = re.compile(r"add_generation_prompt.{0,400}?<think>", re.DOTALL)
 _CLOSES_THINK = re.compile(r"<think>\\?n?\\?n?</think>")

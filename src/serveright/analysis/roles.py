@@ -8,13 +8,13 @@ from msgspec.structs import replace
 from serveright.analysis.deployment import Wanted, deploy, role, router
 from serveright.analysis.joins import knows
 from serveright.analysis.layouts import all_to_all
-from serveright.analysis.versions import at_least
 from serveright.types.deployment import Deployment, Role, RoleName
 from serveright.types.design import FlagChoice, Launch
 from serveright.types.engine import Parallel
 from serveright.types.engine_table import EngineTable
 from serveright.types.hardware import Fleet
 from serveright.types.text import Msg, msg
+from serveright.versions import at_least
 
 Transfer = Literal["nixl", "mooncake"]
 BOOTSTRAP_PORT = 8998

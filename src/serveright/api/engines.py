@@ -6,9 +6,9 @@ from typing import Any, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from serveright.catalog.behaviour import load_vllm_behaviour, load_vllm_memory
 from serveright.catalog.engines import load_table
 from serveright.catalog.sglang import load_sglang_behaviour, load_sglang_memory
+from serveright.catalog.vllm import load_vllm_behaviour, load_vllm_memory
 from serveright.errors import UsageError
 from serveright.readers.local_memory import LocalMemory
 from serveright.types.engine import Settings

@@ -10,19 +10,9 @@ from serveright.catalog.files import FACTS
 from serveright.errors import UsageError
 from serveright.types.engine_table import Area, Change, EngineIndex, EngineName, EngineTable, Flag, Successor, TableDiff
 from serveright.types.text import Msg, msg
+from serveright.versions import at_least, is_version
 
 GZIP = 16 + zlib.MAX_WBITS
-
-
-def version_order(version: str) -> tuple[int, ...]:
-    """A key that sorts releases: `0.5.5.post3` after `0.5.5`, `0.10.0` after `0.9.2`, `0.21.0rc1` before `0.21.0`. Raises UsageError."""
-    number, _, candidate = version.removeprefix("v").partition("+")[0].partition("rc")
-    release, _, post = number.partition(".post")
-    parts = release.split(".")
-    if not all(p.isdigit() for p in (*parts, post or "0", candidate or "0")):
-        raise UsageError(msg("{version} is not a version number", version=version), msg("Write it as the engine prints it, for example 0.33.0."))
-    numbers = [int(p) for p in parts]
-    return (*numbers, *(0,) * (4 - len(numbers)), -1 if candidate else int(post or 0), int(candidate or 0))
 
 
 @cache
@@ -45,10 +35,12 @@ def load_table(engine: EngineName, version: str | None = None) -> tuple[EngineTa
     known = versions(engine)
     if version is None:
         return _read(engine, known[-1]), None
-    asked = version.removeprefix("v")
+    if not is_version(version):
+        raise UsageError(msg("{version} is not a version number", version=version), msg("Write it as the engine prints it, for example 0.33.0."))
+    asked = version.strip().removeprefix("v")
     if asked in known:
         return _read(engine, asked), None
-    older = [v for v in known if version_order(v) <= version_order(asked)]
+    older = [v for v in known if at_least(asked, v)]
     if not older:
         raise UsageError(
             msg("{engine} {version} is older than the oldest version known here, {oldest}", engine=engine, version=asked, oldest=known[0]),

@@ -11,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from serveright.analysis.given import Given
-from serveright.analysis.versions import at_least, within
 from serveright.readers.grammar import Grammar, grammar_of
 from serveright.types.command import GivenFlag, LaunchCommand
 from serveright.types.engine import Parallel, Settings, Sized
@@ -25,6 +24,7 @@ from serveright.types.source import ModelFiles
 from serveright.types.text import Msg
 from serveright.types.traffic import Traffic
 from serveright.types.weights import WeightNeed
+from serveright.versions import at_least, within
 
 _NOT_REBUILT = ("layout_unknown", "unknown_layer")
 

@@ -22,13 +22,13 @@ Flag tables of the released wheels; facts/flags.toml for successors
 import difflib
 from collections.abc import Iterator
 
-from serveright.analysis.versions import at_least
 from serveright.rules.context import Context, Hit
 from serveright.rules.registry import bad, good
 from serveright.types.command import GivenFlag
 from serveright.types.lore import Successor
 from serveright.types.report import Edit
 from serveright.types.text import Msg, msg
+from serveright.versions import at_least
 
 CODE = "VER01"
 NAME = "unknown-flag"

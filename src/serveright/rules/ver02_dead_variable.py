@@ -21,10 +21,10 @@ vLLM envs.py of the release; github.com/runpod-workers/worker-vllm/pull/259
 
 from collections.abc import Iterator
 
-from serveright.analysis.versions import at_least
 from serveright.rules.context import Context, Hit
 from serveright.rules.registry import bad, good
 from serveright.types.text import msg
+from serveright.versions import at_least
 
 CODE = "VER02"
 NAME = "dead-variable"

@@ -22,9 +22,9 @@ Requires-Dist of the wheel; the catalogue's minimum versions
 import re
 from collections.abc import Iterator
 
-from serveright.analysis.versions import at_least
 from serveright.rules.context import Context, Hit
 from serveright.types.text import msg
+from serveright.versions import at_least
 
 CODE = "VER04"
 NAME = "transformers-out-of-range"

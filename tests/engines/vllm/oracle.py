@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from serveright.catalog.behaviour import load_vllm_behaviour
+from serveright.catalog.vllm import load_vllm_behaviour
 from serveright.engines.vllm.layout import request_blocks
 from serveright.engines.vllm.plan import Plan, plan
 from serveright.engines.vllm.specs import GROWING

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from serveright.catalog.behaviour import load_vllm_behaviour, load_vllm_memory
+from serveright.catalog.vllm import load_vllm_behaviour, load_vllm_memory
 from serveright.engines.vllm.capacity import capacity
 from serveright.engines.vllm.plan import Plan, plan
 from serveright.types.engine import MemorySplit, Parallel, Settings

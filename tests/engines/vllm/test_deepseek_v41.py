@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from serveright.catalog.behaviour import load_vllm_behaviour
 from serveright.catalog.gpus import load_gpu
+from serveright.catalog.vllm import load_vllm_behaviour
 from serveright.engines.vllm.layout import request_blocks
 from serveright.engines.vllm.plan import Plan, plan
 from serveright.families.read import read_model

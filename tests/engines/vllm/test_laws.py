@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from serveright.catalog.behaviour import load_vllm_behaviour, load_vllm_memory
+from serveright.catalog.vllm import load_vllm_behaviour, load_vllm_memory
 from serveright.engines.vllm import size
 from serveright.engines.vllm.plan import plan
 from serveright.types.engine import Parallel, Settings, Sized

@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from serveright.catalog.behaviour import load_vllm_behaviour
 from serveright.catalog.gpus import load_gpu
+from serveright.catalog.vllm import load_vllm_behaviour
 from serveright.engines.vllm import resolve
 from serveright.types.engine import Parallel, Resolved, Settings
 from serveright.types.model import Ffn, FormatRule, Layer, ModelShape, NumberFormat, Tower
