@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from serveright import api
+from serveright.api.planning import Wishes
 from serveright.outputs import draw
 from serveright.outputs.charts import table
 from serveright.outputs.charts.cache_growth import cache_growth
@@ -27,7 +28,7 @@ pytest.importorskip("vl_convert")
 @pytest.fixture(scope="module")
 def documents() -> list[Document]:
     return [
-        plan_view.document(api.plan("deepseek-ai/DeepSeek-V3.2", "8xh200", curves=True)),
+        plan_view.document(api.plan("deepseek-ai/DeepSeek-V3.2", "8xh200", wishes=Wishes(curves=True))),
         size_view.document(api.size("Qwen/Qwen3.6-27B", "2xh200", curves=True)),
         inspect_view.document(api.inspect("openai/gpt-oss-20b", curves=True)),
     ]

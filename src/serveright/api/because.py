@@ -186,7 +186,7 @@ def _expert_parallel(model: Model, question: "Question", users: int) -> Iterator
 def find(model: Model, question: "Question", traffic: Traffic) -> Found:
     """`plan`'s search for the model at hand."""
     settings = Settings(context_tokens=traffic.context_tokens, language_only=bool(model.shape.towers) and not traffic.images_per_request)
-    return planning.find(model, question.fleet, traffic, settings, list(question.engines), "cost", {})
+    return planning.find(model, question.fleet, traffic, settings, list(question.engines))
 
 
 def _best(found: Found, *, whole_experts: bool) -> Estimate | None:

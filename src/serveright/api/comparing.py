@@ -10,18 +10,21 @@ from serveright.api import planning
 from serveright.api.choosing import Hosted, Question, host, subject_of, with_context
 from serveright.api.engines import Engine, load_engines
 from serveright.api.loading import Model, load_model
+from serveright.api.siblings import released_format
 from serveright.catalog.gates import load_gates
 from serveright.catalog.gpus import gpu_keys, load_gpu, parse_gpu_spec
 from serveright.errors import UsageError
 from serveright.readers.model import read_model_files
 from serveright.types.choosing import CompareReport
 from serveright.types.curves import Curves
-from serveright.types.design import Candidate
+from serveright.types.design import Candidate, VerdictName
 from serveright.types.engine import Settings
 from serveright.types.hardware import Fleet, Gpu
 from serveright.types.source import ModelFiles
 from serveright.types.text import Msg, msg
 from serveright.types.traffic import Traffic
+
+PATHS: dict[VerdictName, Msg] = {"best": msg("best path"), "degraded": msg("slower path"), "unknown": msg("no source says"), "blocked": msg("does not run")}
 
 
 def compare(
@@ -87,6 +90,7 @@ def _column(files: ModelFiles, fleet: Fleet, engine: str, traffic: Traffic, name
         missing=missing,
         kernels=tuple(_kernels(model, fleet.gpu, loaded, best)),
         runs_on=_runs_on(model, loaded),
+        released_format=released_format(load_model(files)),
         flags=flags,
     )
 
@@ -94,11 +98,11 @@ def _column(files: ModelFiles, fleet: Fleet, engine: str, traffic: Traffic, name
 def _best(model: Model, fleet: Fleet, traffic: Traffic, engines: tuple[Engine, ...]) -> Candidate | None:
     settings = Settings(context_tokens=traffic.context_tokens, language_only=bool(model.shape.towers) and not traffic.images_per_request)
     runnable = [e for e in engines if _verdict(model, fleet.gpu, e) != "blocked"]
-    found = planning.find(model, fleet, traffic, settings, runnable, "cost", {})
+    found = planning.find(model, fleet, traffic, settings, runnable)
     return next((c for c in found.candidates if c.fits), None)
 
 
-def _verdict(model: Model, gpu: Gpu, engine: Engine) -> str:
+def _verdict(model: Model, gpu: Gpu, engine: Engine) -> VerdictName:
     """The worst of the gates that concern the model; an engine without its class is blocked."""
     if not any(a.name == model.shape.architecture for a in engine.table.architectures):
         return "blocked"
@@ -111,9 +115,9 @@ def _kernels(model: Model, gpu: Gpu, engines: Sequence[Engine], best: Candidate 
         verdict = _verdict(model, gpu, engine)
         if best is not None and best.sized is not None and best.engine == engine.name:
             backend = best.sized.resolved.attention_decode
-            yield msg("{engine} {verdict} ({backend})", engine=engine.name, verdict=verdict, backend=backend)
+            yield msg("{engine}: {verdict} ({backend})", engine=engine.name, verdict=PATHS[verdict], backend=backend)
         else:
-            yield msg("{engine} {verdict}", engine=engine.name, verdict=verdict)
+            yield msg("{engine}: {verdict}", engine=engine.name, verdict=PATHS[verdict])
 
 
 def _runs_on(model: Model, engines: Sequence[Engine]) -> tuple[int, ...]:

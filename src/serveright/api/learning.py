@@ -158,7 +158,7 @@ def _layout(rng: random.Random, seed: int, difficulty: int, model: Model) -> Exe
     gpu = ("8xh100", "8xh200", "8xb200")[difficulty]
     traffic = Traffic(concurrency=rng.choice((1, 8, 256)), input_tokens=(2048, 2048), output_tokens=(512, 512), context_tokens=8192)
     fleet = parse_gpu_spec(gpu)
-    found = planning.find(model, fleet, traffic, Settings(context_tokens=8192), list(load_engines("vllm")), "cost", {})
+    found = planning.find(model, fleet, traffic, Settings(context_tokens=8192), list(load_engines("vllm")))
     fitting = [c for c in found.candidates if c.fits and c.estimate is not None and not c.settings.speculative_tokens]
     if len({made.layout_kind(c.parallel) for c in fitting}) < 2:
         return None

@@ -76,18 +76,15 @@ def plan(
     gpus: int | None = None,
     nodes: int | None = None,
     engine: str = "both",
-    objective: Objective = "cost",
     settings: Settings | None = None,
-    anchors: Mapping[EngineName, tuple[Anchor, ...]] | None = None,
     revision: str | None = None,
-    curves: bool = False,
     wishes: Wishes | None = None,
 ) -> PlanReport:
     """The best design for `traffic`, every other with the reason it lost, and the command. `chosen` is None where nothing fits.
 
-    `objective` and `curves` are short for those of `wishes`. Raises UserError.
+    `gpu` is a catalogue key with an optional count (`8xh200`), `settings` what is fixed beforehand, `wishes` what else is asked. Raises UserError.
     """
-    wishes = wishes or Wishes(objective=objective, curves=curves)
+    wishes = wishes or Wishes()
     loaded = load_model(model, revision)
     fleet = parse_gpu_spec(gpu, gpus, nodes)
     asked = with_context(traffic or Traffic(concurrency=32), loaded)
@@ -106,8 +103,7 @@ def plan(
             model=loaded, work=work_of(loaded), engines=tuple(runnable), question=question, settings=wished, plan=lambda: _search(searching, question)
         )
         made = calibrating.anchored(wishes.calibrate, wishes.measured_with, server)
-        anchors, points = {**(anchors or {}), **made.anchors}, made.points
-    question = msgspec.structs.replace(question, correction=_corrections(anchors or {}))
+        question, points = msgspec.structs.replace(question, correction=_corrections(made.anchors)), made.points
     found = _search(searching, question)
     report = _report(loaded, variants, question, wished, engines, checks, found)
     report = msgspec.structs.replace(report, anchors=points, **_beside(question, variants, engines, found, wishes))
@@ -136,18 +132,9 @@ class Searching(Struct, frozen=True, kw_only=True):
     settings: Settings
 
 
-def find(
-    model: Model,
-    fleet: Fleet,
-    traffic: Traffic,
-    settings: Settings,
-    engines: list[Engine],
-    objective: Objective,
-    anchors: Mapping[EngineName, tuple[Anchor, ...]],
-) -> Found:
-    """Step 5's search over layouts, engines and speculation, for one checkpoint."""
-    question = msgspec.structs.replace(_question(model, fleet, traffic, Wishes(objective=objective)), correction=_corrections(anchors))
-    return _search(Searching(variants=(model,), engines=tuple(engines), settings=settings), question)
+def find(model: Model, fleet: Fleet, traffic: Traffic, settings: Settings, engines: Sequence[Engine]) -> Found:
+    """Step 5's search over layouts, engines and speculation, for one checkpoint at least cost."""
+    return _search(Searching(variants=(model,), engines=tuple(engines), settings=settings), _question(model, fleet, traffic, Wishes()))
 
 
 def _question(model: Model, fleet: Fleet, traffic: Traffic, wishes: Wishes) -> Question:

@@ -10,6 +10,7 @@ from pydantic import Field
 from serveright import __version__, api
 from serveright.api import asking, facts
 from serveright.api.auditing import rules
+from serveright.api.planning import Wishes
 from serveright.api.texts import audit_texts, diagnose_texts, wishes
 from serveright.errors import InputError, UserError
 from serveright.mcp.results import Result, answers, published, result, words
@@ -91,7 +92,7 @@ def plan_serving(
 ) -> Result:
     """Design a deployment: layout, launch command with a reason for every flag, what is left to the engine, and the layouts that lost."""
     traffic = traffic_of(concurrency, input_tokens, output_tokens, context_tokens, ttft_target_s=ttft_target_s, tpot_target_s=tpot_target_s)
-    report = api.plan(model_of(model, config_json), asking.gpu_spec(gpu), traffic, engine=engine, objective=objective)
+    report = api.plan(model_of(model, config_json), asking.gpu_spec(gpu), traffic, engine=engine, wishes=Wishes(objective=objective))
     return result(report, plan_view.document(report))
 
 

@@ -7,6 +7,7 @@ from typing import Any, get_args
 from serveright import api
 from serveright.api import asking, deploying
 from serveright.api.facts import engine_facts, gpu_facts, model_facts
+from serveright.api.planning import Wishes
 from serveright.catalog.traffic import load_traffic, presets
 from serveright.errors import UserError
 from serveright.outputs.emit import text as emitted_text
@@ -100,8 +101,7 @@ def answer(visit: Visit, files: ModelFiles) -> InspectReport | PlanReport:
         asking.traffic_of_texts({field: visit.first(key) for key, field in FIELDS.items()}),
         nodes=number(visit.first("nodes")),
         engine=visit.first("engine") or "both",
-        objective=objective if objective in OBJECTIVES else "cost",  # pyright: ignore[reportArgumentType]
-        curves=True,
+        wishes=Wishes(objective=objective if objective in OBJECTIVES else "cost", curves=True),  # pyright: ignore[reportArgumentType]
     )
 
 
