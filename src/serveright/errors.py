@@ -3,6 +3,7 @@
 UserError
   UsageError       a flag or argument is wrong
   InputError       a file, key or value cannot be read
+  Infeasible       the question is sound and the answer is that nothing does it
   UnknownName      a GPU, model, engine, topic or rule nobody knows (with suggestions)
   NetworkError     the Hub or a server could not be reached
 """
@@ -40,6 +41,10 @@ class UsageError(UserError):
 
 class InputError(UserError):
     """A file, key or value cannot be read."""
+
+
+class Infeasible(UserError):
+    """The question is sound; no GPUs, layout or copy at hand does what is asked. The command exits with 1."""
 
 
 class NetworkError(UserError):

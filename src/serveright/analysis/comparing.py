@@ -33,6 +33,8 @@ class Column(Struct, frozen=True, kw_only=True):
     missing: Msg | None
     kernels: tuple[Msg, ...]
     runs_on: tuple[int, ...]
+    released_format: str
+    """Number format in which the makers released the model: weights in another one gave up precision."""
     flags: tuple[str, ...] = ()
 
 
@@ -205,7 +207,7 @@ def given_up(column: Column) -> Answer:
         words.append(msg("tokens that the indexer misses"))
     if any(isinstance(m, Attention) and (m.window_tokens or m.chunk_tokens) for m in mixers):
         words.append(msg("what lies before the window, in those layers"))
-    if column.checkpoint.method != "none":
+    if column.checkpoint.format != column.released_format:
         words.append(msg("precision of weights ({format})", format=column.checkpoint.format))
     return _listed(words, msg("nothing that the config shows")), float(len(words))
 
@@ -235,7 +237,7 @@ def _users(column: Column) -> Answer:
     if column.best is None or column.best.sized is None:
         return NONE, None
     users = column.best.sized.capacity.max_concurrency * column.best.parallel.replicas
-    return msg("{n:.1f}", n=users), users
+    return msg("{n:,.1f}", n=users), users
 
 
 def _ttft(column: Column) -> Answer:
@@ -250,7 +252,7 @@ def _tpot(column: Column) -> Answer:
 
 def _throughput(column: Column) -> Answer:
     value = column.best.estimate.output_tokens_per_s if column.best and column.best.estimate else None
-    return (NONE if value is None else msg("{n:.0f}", n=value)), value
+    return (NONE if value is None else msg("{n:,.0f}", n=value)), value
 
 
 def _cost(column: Column) -> Answer:

@@ -211,7 +211,7 @@ def _left(subject: Subject) -> Iterator[LeftToEngine]:
     )
     yield LeftToEngine(flag="--kv-cache-dtype", why=_kv_reason(subject))
     block = "--block-size" if engine == "vllm" else "--page-size"
-    yield LeftToEngine(flag=block, why=msg("it sets {n:n} tokens, which the kernels and the state layers ask for", n=resolved.block_tokens))
+    yield LeftToEngine(flag=block, why=_block_reason(subject))
     yield LeftToEngine(
         flag=MEMORY[engine],
         why=msg("its default here is {share}; raise it only after reading the start-up memory lines", share=round(resolved.mem_fraction, 3)),
@@ -235,6 +235,15 @@ def _left(subject: Subject) -> Iterator[LeftToEngine]:
         yield LeftToEngine(flag="--fp8-gemm-backend", why=msg("the matrix kernels follow from format and GPU"))
 
 
+def _block_reason(subject: Subject) -> Msg:
+    tokens = subject.sized.resolved.block_tokens
+    if tokens == 1:
+        return msg("it keeps single tokens: nothing is lost to half-filled blocks")
+    if any(isinstance(m, Recurrent) for layer in subject.shape.layers for m in layer.mixers):
+        return msg("it sets {n:n} tokens, which the kernels and the state layers ask for", n=tokens)
+    return msg("it sets {n:n} tokens, which the kernels ask for", n=tokens)
+
+
 def _kv_reason(subject: Subject) -> Msg:
     resolved, checkpoint = subject.sized.resolved, subject.checkpoint
     if checkpoint.kv_dtype and resolved.kv_dtype.startswith(checkpoint.kv_dtype[:3]):
@@ -249,9 +258,12 @@ def _kv_reason(subject: Subject) -> Msg:
 
 
 def _batch_reason(subject: Subject) -> Msg:
-    if subject.sized.capacity.limited_by == "state_slots":
-        return msg("the state slots ({n:n}) bind before any batch limit", n=subject.sized.capacity.state_slots or 0)
-    return msg("its limit here is {n:n}; memory decides long before", n=subject.sized.resolved.max_num_seqs)
+    capacity, limit = subject.sized.capacity, subject.sized.resolved.max_num_seqs
+    if capacity.limited_by == "state_slots":
+        return msg("the state slots ({n:n}) bind before any batch limit", n=capacity.state_slots or 0)
+    if capacity.limited_by == "max_num_seqs":
+        return msg("its limit here is {n:n} and binds before memory does; raise it only when more requests shall run at once", n=limit)
+    return msg("its limit here is {n:n}; for the longest requests memory decides before", n=limit)
 
 
 def _quantization_reason(checkpoint: Checkpoint) -> Msg:

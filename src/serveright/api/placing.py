@@ -12,8 +12,8 @@ from serveright.analysis.placement import place as solve
 from serveright.api.engines import Engine, load_engines
 from serveright.api.estimating import Served, serve, work_of
 from serveright.api.loading import Model, load_model
-from serveright.catalog.files import read_toml
 from serveright.catalog.gpus import load_gpu
+from serveright.catalog.own import read_own_toml
 from serveright.errors import InputError, UsageError
 from serveright.types.hardware import Fleet, Gpu
 from serveright.types.placing import Offer, PlaceReport, Shelf, Wish
@@ -22,6 +22,8 @@ from serveright.types.traffic import Traffic
 
 HEADROOM = 0.8
 """Share of a copy's rate that is planned; bursts need the rest."""
+MOST_REQUESTS_PER_S = 1_000_000
+"""A rate above this is a slip of the pen: no service has it."""
 CONCURRENCIES = tuple(2**power for power in range(10))
 USUAL_CONTEXT = 32768
 
@@ -59,8 +61,13 @@ def _sane(wishes: Sequence[Wish], shelves: Sequence[Shelf]) -> None:
         if shelf.count < 0 or (price is not None and not (isfinite(price) and price >= 0)):
             raise UsageError(msg("{gpu}: counts and prices are at least 0", gpu=shelf.gpu), msg("See docs/how-to/place-models.md for the file's form."))
     for wish in wishes:
-        if not (isfinite(wish.rate_per_s) and wish.rate_per_s > 0):
-            raise UsageError(msg("{model}: rate_per_s is a number above 0", model=wish.model), msg("See docs/how-to/place-models.md for the file's form."))
+        if not (isfinite(wish.rate_per_s) and 0 < wish.rate_per_s <= MOST_REQUESTS_PER_S):
+            raise UsageError(
+                msg(
+                    "{model}: rate_per_s is {rate:n}, not a number above 0 and up to {most:n}", model=wish.model, rate=wish.rate_per_s, most=MOST_REQUESTS_PER_S
+                ),
+                msg("See docs/how-to/place-models.md for the file's form."),
+            )
 
 
 def read_question(file: Path) -> tuple[list[Wish], list[Shelf]]:
@@ -69,13 +76,11 @@ def read_question(file: Path) -> tuple[list[Wish], list[Shelf]]:
     Raises InputError naming file and key.
     """
     try:
-        data = read_toml(file)
+        data = read_own_toml(file, msg("See docs/how-to/place-models.md for the file's form."))
         models: list[dict[str, Any]] = data.get("model", [])
         wishes = [_wish(file, dict(entry)) for entry in models]
         stock: dict[str, int] = msgspec.convert(data.get("stock", {}), dict[str, int])
         prices: dict[str, float] = msgspec.convert(data.get("price", {}), dict[str, float])
-    except OSError as error:
-        raise InputError(msg("{path} cannot be read: {why}", path=str(file), why=error.strerror or "")) from error
     except (ValueError, msgspec.ValidationError) as error:
         raise InputError(msg("{path}: {why}", path=str(file), why=str(error)[:300]), msg("See docs/how-to/place-models.md for the file's form.")) from error
     shelves: list[Shelf] = []

@@ -9,7 +9,7 @@ from serveright.api.engines import load_engines
 from serveright.api.loading import load_model
 from serveright.api.placing import best_offer
 from serveright.catalog.gpus import parse_gpu_spec
-from serveright.errors import UsageError
+from serveright.errors import Infeasible, UsageError
 from serveright.types.scaling import ScaleReport, ScaleStep
 from serveright.types.text import msg
 from serveright.types.traffic import Traffic
@@ -25,6 +25,7 @@ def scale(
     *,
     gpus: int | None = None,
     engine: str = "both",
+    revision: str | None = None,
     length_s: float = DAY_S,
     headroom: float = HEADROOM,
     least: int = 1,
@@ -32,10 +33,10 @@ def scale(
     """Copies of `gpu` (the GPUs of one copy) for a curve of (second, requests/s). Raises UserError where one copy cannot keep the targets."""
     if not curve or not all(isfinite(rate) and rate >= 0 for _, rate in curve) or max(at for at, _ in curve) >= length_s:
         raise UsageError(msg("the curve needs moments within its length and rates of at least 0"), msg("For instance --curve 0h:2,8h:20,20h:5"))
-    loaded, fleet = load_model(model), parse_gpu_spec(gpu, gpus, None)
+    loaded, fleet = load_model(model, revision), parse_gpu_spec(gpu, gpus, None)
     offers = [offer for e in load_engines(engine) if (offer := best_offer(e, loaded, fleet.gpu, fleet.count, traffic, model, split=True)) is not None]
     if not offers:
-        raise UsageError(
+        raise Infeasible(
             msg("one copy on {n} x {gpu} cannot keep the targets", n=fleet.count, gpu=fleet.gpu.name), msg("Give more GPUs, or laxer --ttft and --tpot.")
         )
     best = max(offers, key=lambda offer: offer.rate_per_s)

@@ -20,6 +20,12 @@ def siblings(model: Model, gpu: Gpu) -> tuple[Model, ...]:
     return tuple(other for other in (load_model(load(name)) for name in ids) if other.shape.layers == model.shape.layers and native(other.checkpoint, gpu))
 
 
+def released_format(model: Model) -> str:
+    """The number format of the release that this checkpoint was made from, its own where it is no copy of another."""
+    base = _base(model.files.id, list_models())
+    return load_model(load(base.id)).checkpoint.format if base is not None else model.checkpoint.format
+
+
 def _base(checkpoint: str, listed: Iterable[Listed]) -> Listed | None:
     """The model that lists `checkpoint`; among several the one whose name it carries furthest (lists of a family repeat each other)."""
     name = checkpoint.split("/")[-1].lower()

@@ -10,13 +10,22 @@ import click
 
 from serveright import __version__
 from serveright.cli import verbs
-from serveright.cli.options import say
+from serveright.cli.click_words import speak
+from serveright.cli.options import LANG, say, tell
 from serveright.errors import UserError
+from serveright.outputs.language import LANGUAGES, translated
 from serveright.types.text import msg
+
+speak(LANG)
 
 
 class _Verbs(click.Group):
     """Commands are the modules of `cli.verbs`, imported when called."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Like click's, with whole sentences instead of their beginnings."""
+        with formatter.section(translated("Commands", LANG)):
+            formatter.write_dl([(name, found.help or "") for name in self.list_commands(ctx) if (found := self.get_command(ctx, name))])
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of all verbs."""
@@ -26,7 +35,9 @@ class _Verbs(click.Group):
         """The verb's command, None when there is no such verb."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        return importlib.import_module(f"{verbs.__name__}.{cmd_name.replace('-', '_')}").command
+        found: click.Command = importlib.import_module(f"{verbs.__name__}.{cmd_name.replace('-', '_')}").command
+        found.options_metavar = translated("[OPTIONS]", LANG)
+        return found
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Like click's, with the nearest verbs in the message."""
@@ -58,22 +69,25 @@ Completion: eval "$(_SERVERIGHT_COMPLETE=bash_source serveright)"   (zsh_source,
 )
 
 
-@click.group(cls=_Verbs, invoke_without_command=True, help=say(HELP), context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 120, "show_default": True}
+
+
+@click.group(
+    cls=_Verbs,
+    invoke_without_command=True,
+    help=say(HELP),
+    context_settings=SETTINGS,
+    options_metavar=translated("[OPTIONS]", LANG),
+    subcommand_metavar=translated("COMMAND [ARGS]...", LANG),
+)
+@click.option("--lang", type=click.Choice(LANGUAGES), default=LANG, help=say(msg("Language of the prose.")))
 @click.version_option(__version__, prog_name="serveright")
 @click.pass_context
-def cli(context: click.Context) -> None:
-    """The group of all verbs; alone, what to do next."""
+def cli(context: click.Context, lang: str) -> None:
+    """The group of all verbs; alone, what to do next. `--lang` was read before (`options.language`): it stands here to be known."""
+    del lang
     if context.invoked_subcommand is None:
         click.echo(say(NEXT))
-
-
-def report(error: UserError) -> None:
-    """One message on stderr: what is wrong, and the way out."""
-    from serveright.outputs.text import safe
-
-    sys.stderr.write(f"serveright: {safe(say(error.message))}\n")
-    if error.fix is not None:
-        sys.stderr.write(f"  {safe(say(error.fix))}\n")
 
 
 def main() -> None:
@@ -84,7 +98,7 @@ def main() -> None:
         cli.main(standalone_mode=False)
         sys.stdout.flush()
     except UserError as error:
-        report(error)
+        tell(error)
         sys.exit(2)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
@@ -103,7 +117,7 @@ def main() -> None:
         if error.errno != errno.ENOSPC:
             raise
         _drop_output()
-        report(UserError(msg("the output cannot be written ({why})", why=error.strerror or "")))
+        tell(UserError(msg("the output cannot be written ({why})", why=error.strerror or "")))
         sys.exit(2)
 
 

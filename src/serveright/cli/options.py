@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 from msgspec import Struct
 
-from serveright.errors import InputError, UsageError
+from serveright.errors import InputError, UsageError, UserError
 from serveright.outputs.language import LANGUAGES, default_language, render
 from serveright.types.document import Document
 from serveright.types.text import Msg, msg
@@ -34,6 +34,15 @@ LANG = language(sys.argv[1:])
 def say(text: Msg) -> str:
     """Prose for help texts and stderr, in the language of the process."""
     return render(text, LANG)
+
+
+def tell(error: UserError) -> None:
+    """One message on stderr: what is wrong, and the way out."""
+    from serveright.outputs.text import safe
+
+    sys.stderr.write(f"serveright: {safe(say(error.message))}\n")
+    if error.fix is not None:
+        sys.stderr.write(f"  {safe(say(error.fix))}\n")
 
 
 class Output(Struct, frozen=True, kw_only=True):
@@ -74,7 +83,7 @@ class Output(Struct, frozen=True, kw_only=True):
             from serveright.outputs import draw
 
             _write("--plot", *draw.file(self.plot, view(report), self.lang))
-        self.write(quiet + "\n" if self.quiet else self._text(report, view))
+        self.write((quiet and quiet + "\n") if self.quiet else self._text(report, view))
 
     def write(self, text: str) -> None:
         """To `-o FILE`, else stdout. Raises InputError."""

@@ -2,6 +2,7 @@
 
 import gettext
 import os
+import re
 import string
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -68,13 +69,33 @@ class _Formatter(string.Formatter):
                 return format(value, format_spec)
 
 
+_COUNTED = (
+    "blocks|bytes|cards|commands|copies|days|edits|entries|exercises|experts|facts|groups|GPUs|heads|images|keys|layers|layouts|lines|models|nodes|"
+    "queries|questions|ranks|releases|requests|rows|rules|seconds|shards|slots|stages|states|steps|times|tokens|users|versions"
+)
+_ONE = re.compile(rf"(?<![\d.,x/-])1 ((?:[A-Za-z-]+ )?)({_COUNTED})\b(?! a second)")
+_SINGULAR = {"copies": "copy", "entries": "entry", "queries": "query"}
+
+
+def _singular(text: str) -> str:
+    """English counts of one: `1 tokens` reads `1 token`, so that no template needs two forms."""
+    if "1 " not in text:
+        return text
+    return _ONE.sub(lambda m: f"1 {m[1]}{_SINGULAR.get(m[2], m[2][:-1])}", text)
+
+
 Mark = Callable[[float, str], str]
 """(value, its text) -> text: lets a format mark the numbers inside a sentence."""
+
+
+def translated(template: str, lang: str) -> str:
+    """A template in `lang` with its fields left open, itself where the catalogue has none."""
+    return _catalogue(lang).gettext(template) if template else ""
 
 
 def render(text: Msg | str, lang: str, mark: Mark | None = None) -> str:
     """The prose of a message in `lang`. A template whose values are missing is our bug and raises KeyError."""
     if isinstance(text, str):
         return text
-    template = _catalogue(lang).gettext(text.template) if text.template else ""
-    return _Formatter(lang, mark).vformat(template, (), text.values)
+    made = _Formatter(lang, mark).vformat(translated(text.template, lang), (), text.values)
+    return _singular(made) if lang == "en" else made

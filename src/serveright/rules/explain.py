@@ -155,7 +155,7 @@ def _cache_dtype(context: Context, given: GivenFlag) -> Msg:
     )
 
 
-def _rows(sized: Sized) -> tuple[str, int]:
+def _rows(sized: Sized) -> tuple[Msg, int]:
     """What of the cache's precision shows: rows and the tokens that fit."""
     return sized.layout.name, sized.capacity.tokens
 

@@ -111,7 +111,7 @@ class CacheGroup(Struct, frozen=True, kw_only=True):
 class EngineLayout(Struct, frozen=True, kw_only=True):
     """How the cache lies in memory."""
 
-    name: str
+    name: Msg
     """`bf16 rows`, `656-byte fp8_ds_mla rows`, ...: three defensible figures exist for one model, so the layout is always named."""
     block_tokens: int
     groups: tuple[CacheGroup, ...]

@@ -134,7 +134,7 @@ class KvReport(Struct, frozen=True, kw_only=True):
     """The cache as the engine lays it out, per GPU; see the contract for the four kinds of bytes per token."""
 
     dtype: str
-    layout: str
+    layout: Msg
     block_tokens: int
     stored_bytes_per_token_per_gpu: float
     bytes_per_token_per_gpu: float

@@ -2,9 +2,9 @@
 
 import click
 
-from serveright.cli.options import Output, gpu_options, model_argument, output, say
+from serveright.cli.options import Output, gpu_options, model_argument, output, say, tell
 from serveright.cli.traffic_options import engine_option, traffic_options
-from serveright.errors import UsageError
+from serveright.errors import Infeasible, UsageError
 from serveright.types.text import msg
 from serveright.types.traffic import Traffic
 
@@ -25,12 +25,20 @@ def command(
     model: str, revision: str | None, gpu: str, gpus: int | None, nodes: int | None, engine: str, traffic: Traffic, curve: str, length: str,
     headroom: float, least: int, out: Output,
 ) -> None:  # fmt: skip
-    """Show the schedule."""
+    """Show the schedule; exit 1 when one copy cannot keep the targets."""
     from serveright.api import scaling
     from serveright.outputs.views.scale import document
 
-    del revision, nodes
-    report = scaling.scale(model, gpu, traffic, _curve(curve), gpus=gpus, engine=engine, length_s=_seconds(length), headroom=headroom, least=least)
+    if nodes is not None and nodes > 1:
+        raise UsageError(msg("--nodes {n}: a copy that spans nodes cannot be scaled here", n=nodes), msg("Name the GPUs of one copy on one node."))
+    try:
+        report = scaling.scale(
+            model, gpu, traffic, _curve(curve), gpus=gpus, engine=engine, revision=revision, length_s=_seconds(length), headroom=headroom, least=least
+        )
+    except Infeasible as no:
+        tell(no)
+        out.finish(failed=True)
+        return
     out.show(report, document, quiet=str(report.peak_copies))
 
 

@@ -7,6 +7,7 @@ from serveright.engines.sglang.decide import kv_word
 from serveright.engines.sglang.state import has_state, slot_bytes, slots_per_request
 from serveright.engines.sglang.v4 import V4Cells, v4_cells
 from serveright.types.engine import CacheGroup, EngineLayout
+from serveright.types.text import Msg, msg
 
 
 def layout_of(args: Args, at: Situation) -> EngineLayout:
@@ -75,15 +76,17 @@ def _state_group(args: Args, at: Situation) -> tuple[CacheGroup, ...]:
     return (CacheGroup(kind="state", layers=layers, block_tokens=1, bytes_per_block=slot, state_bytes=slot),)
 
 
-def _name(args: Args, at: Situation) -> str:
+def _name(args: Args, at: Situation) -> Msg:
     word = kv_word(args, at)
     if at.seen.minimax_sparse:
-        return f"{word} rows beside unsharded index keys"
+        return msg("{word} rows beside unsharded index keys", word=word)
     if at.seen.mla and at.seen.latent:
         width = cell.mla_row(args, at, at.seen.latent)
         size = width * (1 if word.startswith(("fp8", "mxfp8")) else 2)
-        return f"{size}-byte {word} latent rows" + (" beside index keys" if at.seen.dsa else "")
-    return f"{word} rows in two pools (full and window)" if args.two_pools else f"{word} rows"
+        if at.seen.dsa:
+            return msg("{size}-byte {word} latent rows beside index keys", size=size, word=word)
+        return msg("{size}-byte {word} latent rows", size=size, word=word)
+    return msg("{word} rows in two pools (full and window)", word=word) if args.two_pools else msg("{word} rows", word=word)
 
 
 def _v4_layout(args: Args, at: Situation) -> EngineLayout:
@@ -97,7 +100,7 @@ def _v4_layout(args: Args, at: Situation) -> EngineLayout:
     if cells.state_token:
         groups.append(CacheGroup(kind="compressor_state", layers=cells.owners.get(4, 0), block_tokens=page, bytes_per_block=int(cells.state_token * page)))
     return EngineLayout(
-        name="packed V4 rows: compressed pools and a window pool",
+        name=msg("packed V4 rows: compressed pools and a window pool"),
         block_tokens=page,
         groups=tuple(groups),
         stored_bytes_per_token=compressed,

@@ -9,7 +9,7 @@ from serveright.engines.vllm.specs import GROWING, Group, LayerSpec
 from serveright.engines.vllm.words import plain_word
 from serveright.types.derivation import Derivation
 from serveright.types.engine import CacheGroup, EngineLayout
-from serveright.types.text import msg
+from serveright.types.text import Msg, msg
 
 _PLANNING = "vLLM v1/core/kv_cache_planning.py"
 
@@ -75,21 +75,23 @@ def _cache_groups(group: Group) -> Iterator[CacheGroup]:
         )
 
 
-def _name(plan: Plan) -> str:
+def _name(plan: Plan) -> Msg:
     word = plan.site.cache_dtype
     roles = {x.spec.role for x in plan.layers}
     if "compressed" in roles:
         rows = next(x.spec.content for x in plan.layers if x.spec.role == "compressed")
-        return f"{rows}-byte {plain_word(word, plan.site.model_dtype)} rows, compressed, with windows"
+        return msg("{size}-byte {word} rows, compressed, with windows", size=rows, word=plain_word(word, plan.site.model_dtype))
     if "latent" in roles:
         content = next(x.spec.content for x in plan.layers if x.spec.role == "latent")
-        rows = f"{content}-byte {word} rows" if word in DS_MLA_ROW else f"{content}-byte {plain_word(word, plan.site.model_dtype)} rows"
+        rows = msg("{size}-byte {word} latent rows", size=content, word=word if word in DS_MLA_ROW else plain_word(word, plan.site.model_dtype))
     else:
-        rows = f"{plain_word(word, plan.site.model_dtype)} rows" if roles & {"kv", "window"} else "no rows"
+        rows = msg("{word} rows", word=plain_word(word, plan.site.model_dtype)) if roles & {"kv", "window"} else msg("no rows")
     keys = next((x.spec.content for x in plan.layers if x.spec.role == "index_key"), 0)
-    beside = [f"{keys}-byte index keys" if keys else "", f"{plan.state_dtype} states" if "state" in roles else ""]
-    extra = " and ".join(b for b in beside if b)
-    return f"{rows} beside {extra}" if extra else rows
+    if keys and "state" in roles:
+        return msg("{rows} beside {size}-byte index keys and {word} states", rows=rows, size=keys, word=plan.state_dtype)
+    if keys:
+        return msg("{rows} beside {size}-byte index keys", rows=rows, size=keys)
+    return msg("{rows} beside {word} states", rows=rows, word=plan.state_dtype) if "state" in roles else rows
 
 
 def _derive(plan: Plan, layers: tuple[LayerSpec, ...]) -> Iterator[Derivation]:

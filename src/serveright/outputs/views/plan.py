@@ -158,9 +158,11 @@ def _beside(report: PlanReport) -> Iterator[Block]:
             for key in p.measured
         ]
         yield Table(columns, tuple(rows), right=(1, 3, 4))
-        yield Bullets(
-            tuple(dict.fromkeys(p.note for p in report.anchors if p.note is not None)) or (msg("estimates of this engine are corrected by these measurements"),)
-        )
+        notes: list[Msg] = []
+        for note in (point.note for point in report.anchors):
+            if note is not None and note not in notes:
+                notes.append(note)
+        yield Bullets(tuple(notes) or (msg("estimates of this engine are corrected by these measurements"),))
     if report.experts is not None:
         yield from _experts(report.experts)
     if report.answers:
