@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from serveright.errors import InputError
 from serveright.families.fields import Fields
+from serveright.families.layer_ids import layer_ids
 from serveright.types.model import Attention
 from serveright.types.text import msg
 
@@ -200,7 +201,7 @@ def _numbered(fields: Fields, count: int) -> list[str] | None:
         return [SLIDING if mark else FULL for mark in marks]
     for key in LOCAL_SETS:
         if isinstance(fields.raw.get(key), list):
-            local = set(fields.ints(key) or ())
+            local = layer_ids(fields, key, count) or frozenset()
             fields.note(key, msg("{sliding} of {count} layers slide", sliding=len(local), count=count), sorted(local))
             return [SLIDING if index in local else FULL for index in range(count)]
     if isinstance(fields.raw.get("no_rope_layers"), list) and fields.raw["no_rope_layers"] and fields.raw.get("attention_chunk_size") is not None:

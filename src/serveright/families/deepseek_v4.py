@@ -13,12 +13,15 @@ from serveright.families import latent, next_towers
 from serveright.families.blocks import linear, norm
 from serveright.families.fields import Fields
 from serveright.families.frame import MTP, Block, Frame, as_mtp, close_frame, edges, layer_count, open_frame, text_of
+from serveright.families.layer_ids import layer_ids, require_layer
 from serveright.types.model import Ffn, Indexer, Latent, LatentKind, Layer, ModelShape, Part, Tower, Weight
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
 
 ARCHITECTURES = frozenset({"DeepseekV4ForCausalLM", "DeepseekV4ForConditionalGeneration", "DeepseekV41ForCausalLM", "DeepseekV41ForConditionalGeneration"})
 _KINDS: dict[int, LatentKind] = {4: "csa", 128: "hca"}
+_RATES = {"compressed_sparse_attention": 4, "heavily_compressed_attention": 128}
+_SOURCE = "transformers 5.24 DeepseekV4Config"
 _MATRICES = ("w1", "w3", "w2")
 
 
@@ -103,9 +106,12 @@ def _read(frame: Frame, count: int) -> _Plan:
     hc = text.opt_int("hc_mult") or 1
     if hc > 1:
         text.note("hc_mult", msg("hyper-connections: {count} copies of the residual stream", count=hc))
-    hashed = text.opt_int("num_hash_layers") or 0
+    hashed = _hash_layers(text)
     if hashed:
-        text.note("num_hash_layers", msg("the first {count} layers choose experts by a table of token ids", count=hashed))
+        text.note(
+            "num_hash_layers" if text.has("num_hash_layers") else "mlp_layer_types",
+            msg("the first {count} layers choose experts by a table of token ids", count=hashed),
+        )
     return _Plan(
         frame=frame,
         base=Latent(
@@ -121,8 +127,8 @@ def _read(frame: Frame, count: int) -> _Plan:
         ),
         indexer=indexer,
         ratios=_ratios(text, count),
-        kv_sources=text.ints("kv_source_layer_ids") or (),
-        index_sources=text.ints("index_source_layer_ids") or (),
+        kv_sources=tuple(sorted(layer_ids(text, "kv_source_layer_ids", count) or ())),
+        index_sources=tuple(sorted(layer_ids(text, "index_source_layer_ids", count) or ())),
         groups=text.integer("o_groups"),
         o_lora=text.integer("o_lora_rank"),
         hc=hc,
@@ -132,7 +138,7 @@ def _read(frame: Frame, count: int) -> _Plan:
 
 
 def _ratios(text: Fields, count: int) -> tuple[int, ...]:
-    ratios = text.ints("compress_ratios")
+    ratios = text.ints("compress_ratios") or _ratios_by_type(text, count)
     if ratios is None:
         text.unknown("compress_ratios", msg("{given} entries for {count} layers; the missing ones are taken as window only", given=0, count=count))
         ratios = (0,) * count
@@ -141,8 +147,38 @@ def _ratios(text: Fields, count: int) -> tuple[int, ...]:
     if not count <= len(ratios) <= count + behind:
         text.items("compress_ratios", length=count)
     words = ", ".join(f"{number} x {ratio}" for ratio, number in sorted(Counter(ratios[:count]).items()))
-    text.note("compress_ratios", msg("rows pooled by layer (layers x ratio): {summary}; 0 keeps the window only", summary=words), words)
+    key = "compress_ratios" if text.has("compress_ratios") else "layer_types"
+    text.note(key, msg("rows pooled by layer (layers x ratio): {summary}; 0 keeps the window only", summary=words), words)
     return ratios
+
+
+def _ratios_by_type(text: Fields, count: int) -> tuple[int, ...] | None:
+    """The same in transformers' spelling: a type for every layer and one rate for each type. Raises InputError for a type without a rate."""
+    words = text.items("layer_types", length=count)
+    if words is None:
+        return None
+    rates = text.child("compress_rates")
+    found = {"sliding_attention": 0}
+    for word, rate in _RATES.items():
+        found[word] = rates.int_or(rate, _SOURCE, word, minimum=1) if rates else rate
+    strange = next((str(word) for word in words if word not in found), None)
+    if strange is not None:
+        raise InputError(
+            msg(
+                "{file}: {key} names {word}, for which there is no rate in {rates}",
+                file=text.file,
+                key=text.at("layer_types"),
+                word=strange[:40],
+                rates=text.at("compress_rates"),
+            )
+        )
+    return tuple(found[word] for word in words)
+
+
+def _hash_layers(text: Fields) -> int:
+    """Layers that choose experts by a table, in front of the others: a number, or the first entries of `mlp_layer_types`."""
+    words = text.items("mlp_layer_types") if text.raw.get("num_hash_layers") is None else None
+    return sum(word == "hash_moe" for word in words) if words else text.opt_int("num_hash_layers") or 0
 
 
 def _mtp_count(text: Fields, count: int) -> int:
@@ -275,6 +311,7 @@ def _engrams(text: Fields, plan: _Plan) -> list[Weight]:
     )
     weights: list[Weight] = []
     for layer, count in zip(layers, rows, strict=False):
+        require_layer(text, "engram_layer_ids", layer, len(plan.ratios))
         path = f"layers.{layer}.engram"
         weights.append(Weight(path=f"{path}.embed", part="ngram", shape=(count, dim), shard="vocab", linear=False, layer=layer))
         weights += linear(f"{path}.wkv", "ngram", hidden * (plan.hc + 1), columns * dim, "column", layer=layer)

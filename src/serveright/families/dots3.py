@@ -8,6 +8,7 @@ from serveright.families.blocks import linear, norm
 from serveright.families.decoder import Towers
 from serveright.families.fields import Fields
 from serveright.families.frame import Block, Frame, close_frame, edges, layer_count, open_frame, text_of
+from serveright.families.layer_ids import own_or_earlier
 from serveright.types.model import Indexer, Latent, Layer, ModelShape, Tower, Weight
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
@@ -72,7 +73,7 @@ def _sources(text: Fields, count: int) -> list[int | None]:
     listed = text.ints("kv_source_layers")
     if not listed:
         return [None] * count
-    found = [source if 0 <= source < i else None for i, source in enumerate(listed[:count])]
+    found = own_or_earlier(text, "kv_source_layers", listed[:count])
     found += [None] * (count - len(found))
     text.note("kv_source_layers", msg("{shared} layers read the rows of an earlier layer and store none", shared=count - found.count(None)), "…")
     return found

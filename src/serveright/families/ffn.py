@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from serveright.families.blocks import linear, norm
 from serveright.families.fields import Fields
+from serveright.families.layer_ids import layer_ids
 from serveright.types.model import Ffn, Weight
 from serveright.types.text import msg
 
@@ -128,7 +129,7 @@ def sparse_layers(f: Fields, count: int) -> tuple[bool, ...]:
     first = _one(f, "first_k_dense_replace", "num_dense_layers", "moe_layer_start_index", "dense_mlp_idx") or 0
     last = _one(f, "moe_layer_end_index")
     step = f.opt_int("decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_interval") or 1
-    dense = set(f.ints("mlp_only_layers") or ())
+    dense = layer_ids(f, "mlp_only_layers", count) or frozenset()
     period, offset = f.opt_int("expert_layer_period") or 1, f.opt_int("expert_layer_offset") or 0
     end = count - 1 if last is None else last
     return tuple(first <= i <= end and i % every == 0 and (i + 1) % step == 0 and i not in dense and i % period == offset % period for i in range(count))
@@ -160,7 +161,7 @@ def _listed(f: Fields, count: int) -> tuple[bool, ...] | None:
         f.note("moe_layers_enum", msg("{count} layers hold experts", count=len(numbers)))
         return tuple(i in numbers for i in range(count))
     if isinstance(f.raw.get("moe_layers"), list):
-        numbers = set(f.ints("moe_layers") or ())
+        numbers = layer_ids(f, "moe_layers", count) or frozenset()
         return tuple(i in numbers for i in range(count))
     return None
 

@@ -24,7 +24,7 @@ ARCHITECTURES = frozenset(_DENSE | _VISION | {"Glm4MoeForCausalLM", "SolarOpenFo
 _NORMS = ("input_layernorm", "post_attention_layernorm", "post_self_attn_layernorm", "post_mlp_layernorm")
 _MOE = Style(
     dialect="glm",
-    defaults=Defaults(source="transformers 5.24 Glm4MoeConfig", head_dim=128),
+    defaults=Defaults(source="transformers 5.24 Glm4MoeConfig"),
     names=FfnNames(router_bias="gate.e_score_correction_bias"),
 )
 _FUSED = Style(
@@ -36,6 +36,8 @@ def _style(text: Fields, name: str) -> Style:
     base = _FUSED if name in _DENSE or name in ("Glm4vForConditionalGeneration", _OCR) else _MOE
     if name == _OCR:
         base = replace(base, defaults=Defaults(source="transformers 5.24 GlmOcrTextConfig"))
+    if name == "Glm4vForConditionalGeneration":
+        base = replace(base, defaults=Defaults(source="transformers 5.24 Glm4vTextConfig", kv_heads=2))
     if name == "GlmForCausalLM":
         base = replace(base, norms=_NORMS[:2])
     bias = text.flag("attention_bias", default=name == "Glm4vForConditionalGeneration")

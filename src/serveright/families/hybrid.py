@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from serveright.families import attention, latent, recurrent
 from serveright.families.fields import Fields
+from serveright.families.layer_ids import layer_ids, own_or_earlier
 from serveright.types.model import Attention, Latent, Mixer, Recurrent, UnknownMixer
 from serveright.types.text import msg
 
@@ -100,11 +101,11 @@ def _from_sets(f: Fields, count: int) -> list[str] | None:
     own = f.raw.get("linear_attn_config")
     if isinstance(own, dict) and own.get("full_attn_layers") is not None:
         inner = f.child("linear_attn_config")
-        listed = set((inner.ints("full_attn_layers") if inner else None) or ())
-        return ["full" if i + 1 in listed else "recurrent" for i in range(count)]
+        listed = (layer_ids(inner, "full_attn_layers", count, first=1) if inner else None) or frozenset()
+        return ["full" if i in listed else "recurrent" for i in range(count)]
     for key in SOFTMAX_SETS:
         if isinstance(f.raw.get(key), list):
-            listed = set(f.ints(key) or ())
+            listed = layer_ids(f, key, count) or frozenset()
             f.note(key, msg("hybrid: {linear} linear and {full} softmax attention layers", linear=count - len(listed), full=len(listed)), sorted(listed))
             return ["full" if i in listed else "recurrent" for i in range(count)]
     return None
@@ -205,7 +206,7 @@ def cache_sources(f: Fields, count: int) -> list[int | None]:
     if len(listed) != count:
         f.unknown("kv_source_layers", msg("{given} entries for {count} layers", given=len(listed), count=count))
         return [None] * count
-    sources = [source if 0 <= source < i else None for i, source in enumerate(listed)]
+    sources = own_or_earlier(f, "kv_source_layers", listed)
     own = sources.count(None)
     f.note("kv_source_layers", msg("{own} of {all} layers store rows of their own, the others read an earlier layer's", own=own, all=count), own)
     return sources

@@ -6,6 +6,7 @@ from serveright.families import ffn as feed
 from serveright.families.blocks import linear, norm
 from serveright.families.fields import Fields
 from serveright.families.frame import Block, Frame, close_frame, edges, layer_count, open_frame, text_of
+from serveright.families.layer_ids import layer_ids
 from serveright.types.model import Attention, Ffn, Layer, ModelShape, Tower, Weight
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
@@ -48,7 +49,7 @@ def _read(text: Fields, frame: Frame, count: int) -> _Plan:
     window = text.integer("sliding_window_size", "sliding_window")
     local = _heads(text, "swa_", frame.hidden, kernel, window)
     words = text.items("layer_types", length=count)
-    listed = text.ints("local_layer_ids")
+    listed = layer_ids(text, "local_layer_ids", count)
     ids = frozenset((i for i, word in enumerate(words) if str(word).endswith("sliding")) if words is not None and listed is None else listed or ())
     if text.raw.get("n_layers_per_attn_res_block") is not None:
         text.unknown("n_layers_per_attn_res_block", msg("residual blocks of this version are not counted among the weights"))
@@ -160,7 +161,7 @@ def _prediction(fields: Fields, plan: _Plan, count: int, dense: Ffn) -> list[Blo
     if config is None or not extra:
         return []
     config.note("num_nextn_predict_layers", msg("{count} prediction layers for speculative decoding stand behind the model's own", count=extra))
-    local = set(config.ints("local_layer_ids") or ())
+    local = layer_ids(config, "local_layer_ids", extra) or frozenset()
     hidden = plan.frame.hidden
     blocks: list[Block] = []
     for j in range(extra):

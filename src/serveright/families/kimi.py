@@ -5,10 +5,12 @@ from serveright.families import kimi_towers, latent, recurrent
 from serveright.families.blocks import linear, norm
 from serveright.families.fields import Fields
 from serveright.families.frame import MTP, Block, Frame, close_frame, edges, layer_count, open_frame, text_of
+from serveright.families.layer_ids import layer_ids
 from serveright.types.model import Ffn, Latent, Layer, ModelShape, Recurrent, UnknownMixer, Weight
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
 
+_WORDS = {"linear_attention": "kda", "full_attention": "full"}
 ARCHITECTURES = frozenset({"KimiLinearForCausalLM", "KimiK3ForConditionalGeneration", "KimiK3LinearForCausalLM"})
 
 
@@ -20,7 +22,7 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     own = text.child("linear_attn_config")
     words = layer_words(text, own, count)
     row = latent.read_latent(text)
-    delta = recurrent.read_kda(text, own) if own else None
+    delta = recurrent.read_kda(text, own) if "kda" in words else None
     gate = latent.Names(gate="g_proj" if text.flag("mla_use_output_gate") else None)
     if gate.gate:
         text.note("mla_use_output_gate", msg("latent layers have an output gate"))
@@ -39,15 +41,24 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
 
 
 def layer_words(text: Fields, own: Fields | None, count: int) -> list[str]:
-    """`full` or `kda` for each layer: `full_attn_layers` and `kda_layers` count from 1."""
+    """`full` or `kda` for each layer: `full_attn_layers` and `kda_layers` count from 1, transformers writes `layer_types`."""
+    listed = text.items("layer_types", length=count) if own is None else None
+    if listed is not None:
+        words = [_WORDS.get(str(word), str(word)[:40]) for word in listed]
+        text.note(
+            "layer_types", msg("hybrid: {linear} delta attention and {full} latent attention layers", linear=words.count("kda"), full=words.count("full")), "…"
+        )
+        for word in sorted(set(words) - {"kda", "full"}):
+            text.unknown("layer_types", msg("the layer type {word} is not known here; its cache cannot be derived", word=word))
+        return words
     if own is None:
         return ["full"] * count
-    full, delta = set(own.ints("full_attn_layers") or ()), set(own.ints("kda_layers") or ())
-    words = ["full" if i + 1 in full else "kda" if i + 1 in delta else "unknown" for i in range(count)]
+    full, delta = (layer_ids(own, key, count, first=1) or frozenset() for key in ("full_attn_layers", "kda_layers"))
+    words = ["full" if i in full else "kda" if i in delta else "unknown" for i in range(count)]
     own.note(
         "full_attn_layers",
         msg("hybrid: {linear} delta attention and {full} latent attention layers", linear=words.count("kda"), full=words.count("full")),
-        sorted(full),
+        sorted(i + 1 for i in full),
     )
     for i, word in enumerate(words):
         if word == "unknown":

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from serveright.families.blocks import linear, mla, norm
 from serveright.families.fields import Fields
+from serveright.families.layer_ids import layer_ids
 from serveright.types.model import Indexer, Latent, LatentKind, Part, Weight
 from serveright.types.text import msg
 
@@ -90,7 +91,7 @@ def index_owners(f: Fields, count: int) -> tuple[bool, ...]:
     pattern = list(raw) if isinstance(raw, str) else cast("list[object]", raw) if isinstance(raw, list) else []
     freq, offset = f.opt_int("index_topk_freq", minimum=1), f.opt_int("index_skip_topk_offset")
     f.ignore("index_topk_pattern", "index_share_for_mtp_iteration", "use_index_cache", "use_dsa")
-    sources = f.ints("index_source_layer_ids")
+    sources = layer_ids(f, "index_source_layer_ids", count)
     if types is not None:
         owners, key = _by_types(f, [str(t) for t in types], count), "indexer_types"
     elif sources is not None:

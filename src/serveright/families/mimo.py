@@ -36,6 +36,8 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     if files.config["architectures"][0] == "MiMoForCausalLM":
         style = replace(qwen.qwen2(text), dialect="mimo")
         return build(fields, files, style, mtp=partial(_predict, style, _MTP7, None))
+    if text.raw.get("hybrid_layer_pattern") is None and text.raw.get("layer_types") is not None:
+        _by_layer_types(text)
     sinks = {kind for kind, key in (("sliding", "add_swa_attention_sink_bias"), ("full", "add_full_attention_sink_bias")) if text.flag(key)}
     fused = text.text("attention_projection_layout") == "fused_qkv"
     bias = text.flag("attention_bias")
@@ -48,6 +50,13 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
             towers.unread(fields, key)
             fields.unknown(key, msg("this encoder's weights cannot be derived from its config; they are not counted"))
     return replace(found, modalities=("text", *modalities))
+
+
+def _by_layer_types(text: Fields) -> None:
+    """transformers' spelling leaves to its class what the published config says: window layers have sinks and twice the KV heads."""
+    source = "transformers 5.24 MiMoV2FlashAttention"
+    text.default("swa_num_key_value_heads", 2 * text.integer("num_key_value_heads"), source)
+    text.default("add_swa_attention_sink_bias", value=True, source=source)
 
 
 def _predict(style: Style, plan: Predictor, stored: int | None, frame: Frame, layers: list[Block]) -> list[Block]:

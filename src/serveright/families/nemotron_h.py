@@ -13,6 +13,8 @@ from serveright.types.text import msg
 
 ARCHITECTURES = frozenset({"NemotronHForCausalLM", "NemotronHPuzzleForCausalLM", "NemotronH_Nano_VL_V2", "NemotronH_Nano_Omni_Reasoning_V3"})
 _LETTERS = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
+_WORDS = {"linear_attention": "mamba", "full_attention": "attention"}
+"""How transformers calls them since 5.13."""
 _ROUTED = feed.FfnNames(block="mixer", router_bias="gate.e_score_correction_bias", latent=("fc1_latent_proj", "fc2_latent_proj"))
 
 
@@ -47,7 +49,7 @@ def layer_words(text: Fields, keys: tuple[str, str]) -> list[str]:
     """One word a layer from the letters (M Mamba, * attention, - MLP, E experts) or the list of words."""
     letters, listed = text.text(keys[0]), text.items(keys[1])
     key = keys[0] if letters else keys[1]
-    words = [_LETTERS.get(letter, letter) for letter in letters] if letters else [str(word) for word in listed or ()]
+    words = [_LETTERS.get(letter, letter) for letter in letters] if letters else [_WORDS.get(str(word), str(word)) for word in listed or ()]
     if not words:
         text.integer(keys[0])
     summary = ", ".join(f"{number} {word}" for word, number in Counter(words).items())

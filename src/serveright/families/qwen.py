@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from serveright.families.attention import Defaults
 from serveright.families.decoder import Style, build, headless
-from serveright.families.ffn import FfnNames
+from serveright.families.ffn import EXPERTS, FfnNames
 from serveright.families.fields import Fields
 from serveright.families.frame import text_of
 from serveright.types.model import ModelShape
@@ -17,12 +17,14 @@ _BARE = {"Qwen2Model", "Qwen3Model"}
 ARCHITECTURES = frozenset(_QWEN2 | _QWEN3 | _BARE)
 SHARED = FfnNames(shared="shared_expert", shared_gate="shared_expert_gate")
 _DEFAULTS = Defaults(source="transformers 5.24 Qwen3Config", head_dim=128)
+_MOE_DEFAULTS = Defaults(source="transformers 5.24 Qwen3MoeConfig")
 
 
 def qwen3(text: Fields) -> Style:
     """Qwen3's layout; `attention_bias` is off in every published one."""
     bias = text.flag("attention_bias")
-    return Style(dialect="qwen", defaults=_DEFAULTS, qk_norm="head", qkv_bias=bias, out_bias=bias)
+    defaults = _MOE_DEFAULTS if text.opt_int(*EXPERTS) else _DEFAULTS
+    return Style(dialect="qwen", defaults=defaults, qk_norm="head", qkv_bias=bias, out_bias=bias)
 
 
 def qwen2(text: Fields) -> Style:

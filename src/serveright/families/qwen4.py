@@ -9,6 +9,7 @@ from serveright.families.blocks import linear, norm
 from serveright.families.deepseek import prediction_layers
 from serveright.families.fields import Fields
 from serveright.families.frame import Block, Frame, close_frame, edges, layer_count, open_frame, text_of
+from serveright.families.layer_ids import layer_ids
 from serveright.families.qwen_hybrid import FULL, Reader, full_attention, layer_words, vision
 from serveright.types.model import Ffn, Indexer, Layer, ModelShape, Recurrent, Weight
 from serveright.types.source import ModelFiles
@@ -32,7 +33,7 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     text = text_of(fields)
     frame = open_frame(fields, text, nested_root="model.language_model.")
     count = layer_count(text, "layer_types")
-    plan = _read(frame)
+    plan = _read(frame, count)
     ffns = feed.plan(text, count)
     blocks = [_block(plan, f"{frame.root}layers.{i}", i, word, ffns[i]) for i, word in enumerate(layer_words(text, count))]
     mtp = _prediction(plan, count, ffns[-1])
@@ -51,7 +52,7 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     )
 
 
-def _read(frame: Frame) -> _Plan:
+def _read(frame: Frame, count: int) -> _Plan:
     text = frame.text
     full, delta = full_attention(text, frame.hidden), recurrent.read_gated_delta(text)
     indexer = latent.read_indexer(text)
@@ -64,7 +65,7 @@ def _read(frame: Frame) -> _Plan:
     streams, rank = text.opt_int("hc_count") or 1, text.opt_int("hc_lowrank") or 0
     if streams > 1:
         text.note("hc_count", msg("hyper-connections: {count} copies of the residual stream", count=streams))
-    layers = frozenset(number - 1 for number in text.ints("ple_layer_ids") or ())
+    layers = layer_ids(text, "ple_layer_ids", count, first=1) or frozenset()
     text.ignore("attn_output_gate", "output_gate_type", "make_ngram_vocab_size_divisible_by", "split_ngram_parts", "ngram_seed")
     return _Plan(
         frame=frame,

@@ -5,6 +5,7 @@ from serveright.families import ffn as feed
 from serveright.families.blocks import gqa, linear, norm
 from serveright.families.fields import Fields
 from serveright.families.frame import Block, Frame, close_frame, edges, layer_count, open_frame, text_of
+from serveright.families.layer_ids import layer_ids
 from serveright.types.model import Attention, Ffn, Layer, ModelShape, Recurrent
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
@@ -20,9 +21,9 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     heads = attention.base_heads(text, frame.hidden, attention.Defaults(source="serveright (plain multi-head attention)"))
     full = Attention(kind="full", query_heads=heads.query, kv_heads=heads.kv, head_dim=heads.dim, v_head_dim=heads.v_dim)
     delta = recurrent.read_kda(text, text.child("linear_attn_config"))
-    listed = set(text.ints("gqa_layers") or ())
+    listed = layer_ids(text, "gqa_layers", count) or frozenset()
     if not listed:
-        listed = set(range(0, count, text.integer("gqa_interval") + 1))
+        listed = frozenset(range(0, count, text.integer("gqa_interval") + 1))
     text.ignore("gqa_interval", "kda_allow_neg_eigval")
     text.note("gqa_layers", msg("hybrid: {linear} delta attention and {full} GQA layers", linear=count - len(listed), full=len(listed)), sorted(listed))
     gate, full_proj = text.flag("use_gqa_gate"), text.flag("kda_use_full_proj")

@@ -5,6 +5,7 @@ from serveright.families.attention import Defaults, base_heads
 from serveright.families.blocks import linear, norm
 from serveright.families.fields import Fields
 from serveright.families.frame import Block, Frame, close_frame, edges, layer_count, open_frame, text_of
+from serveright.families.layer_ids import layer_ids
 from serveright.types.model import Attention, Ffn, Layer, ModelShape, Weight
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
@@ -47,7 +48,7 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
 def _words(text: Fields, count: int) -> list[str]:
     """`layers_block_type`, or the numbers of the hybrid layers."""
     listed = text.items("layers_block_type", length=count)
-    ids = set(text.ints("hybrid_layer_ids") or ())
+    ids = layer_ids(text, "hybrid_layer_ids", count) or frozenset()
     words = [str(word) for word in listed] if listed else ["hybrid" if i in ids else "mamba" for i in range(count)]
     text.note("layers_block_type", msg("{full} of {count} layers also hold attention and an MLP", full=words.count("hybrid"), count=count), "…")
     return words

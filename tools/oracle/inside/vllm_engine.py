@@ -181,12 +181,12 @@ def size(job: dict[str, Any], setup: dict[str, Any]) -> dict[str, Any]:
     if job["mtp"]:
         options["speculative_config"] = {"method": "mtp", "num_speculative_tokens": job["mtp"]}
     config = EngineArgs(**(options | job["flags"])).create_engine_config(usage_context=UsageContext.OPENAI_API_SERVER)
-    experts = _build(config, job, torch)
+    built = _build(config, job, torch)
     current_platform.update_block_size_for_backend(config)
-    return _described(config, job) | {"vllm": setup["version"], "moe_backends": experts}
+    return _described(config, job) | {"vllm": setup["version"], **built}
 
 
-def _build(config: Any, job: dict[str, Any], torch: Any) -> list[str]:
+def _build(config: Any, job: dict[str, Any], torch: Any) -> dict[str, Any]:
     from vllm.config import set_current_vllm_config
     from vllm.model_executor.model_loader.utils import initialize_model
     from vllm.v1.worker.workspace import init_workspace_manager
@@ -201,7 +201,8 @@ def _build(config: Any, job: dict[str, Any], torch: Any) -> list[str]:
             with set_model_tag("drafter"):
                 initialize_model(config, model_config=config.speculative_config.draft_model_config)
         torch.set_default_dtype(torch.float32)
-    return _experts(model)
+    held = list(model.parameters())
+    return {"moe_backends": _experts(model), "parameters_per_gpu": sum(p.numel() for p in held), "weight_bytes_per_gpu": sum(p.nbytes for p in held)}
 
 
 def _experts(model: Any) -> list[str]:
