@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from serveright.analysis.cache import logical_cache
-from serveright.families.read import claims, read_model
+from serveright.families.dialects import claims
+from serveright.families.read import read_model
 from serveright.types.model import Latent, UnknownMixer
 from serveright.types.source import ModelFiles
 

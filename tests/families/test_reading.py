@@ -3,7 +3,7 @@
 import pytest
 
 from serveright.errors import InputError
-from serveright.families.read import claims, reader_of
+from serveright.families.dialects import claims, reader_of
 from serveright.families.verdict import family
 from serveright.types.model import UnknownMixer
 from tests.families.published import load, read, total

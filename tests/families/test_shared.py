@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from serveright.families.read import claims, read_model
+from serveright.families.dialects import claims
+from serveright.families.read import read_model
 from serveright.types.model import Latent
 from serveright.types.source import ModelFiles
 from tests.families.published import read, total

@@ -1,7 +1,6 @@
 """Why are you changing? What to try with the model at hand first, in figures of these GPUs, and which others the reason asks for."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -9,8 +8,9 @@ from serveright.analysis import layout, roofline
 from serveright.analysis.cache import logical_cache
 from serveright.analysis.search import Found
 from serveright.analysis.traffic import mean
-from serveright.api import checking, choosing, planning
+from serveright.api import checking, planning
 from serveright.api.estimating import Served, serve, work_of
+from serveright.api.hosting import Question, Standing, host, speed, subject_of
 from serveright.api.loading import Model, load_model
 from serveright.catalog.calibration import load_performance
 from serveright.errors import UsageError
@@ -21,9 +21,6 @@ from serveright.types.engine import Settings
 from serveright.types.text import msg
 from serveright.types.traffic import Traffic
 
-if TYPE_CHECKING:
-    from serveright.api.choosing import Question, Standing
-
 MILLION = 1_048_576
 LIKE = 2.0
 """Models between 1/LIKE and LIKE times the parameters count as of comparable size."""
@@ -31,12 +28,12 @@ MORE_TRAFFIC = 10
 SHOWN = 5
 
 
-def because_of(reason: Because, origin: str | None, question: "Question", ranked: Sequence["Standing"]) -> BecauseReport:
+def because_of(reason: Because, origin: str | None, question: Question, ranked: Sequence[Standing]) -> BecauseReport:
     """The advice for one reason. Raises UsageError without `origin`, UserError where it cannot be read."""
     if origin is None:
         raise UsageError(msg("--because {reason} needs the model you have now", reason=reason), msg("Give it: --because {reason} --from MODEL", reason=reason))
-    subject = choosing.subject_of(read_model_files(origin))
-    hosted = choosing.host(subject, question)
+    subject = subject_of(read_model_files(origin))
+    hosted = host(subject, question)
     if isinstance(hosted, list):
         model, blocked = load_model(subject.files), tuple(Advice(code="does-not-run-here", text=r.text) for r in hosted)
     else:
@@ -50,22 +47,18 @@ def because_of(reason: Because, origin: str | None, question: "Question", ranked
     return BecauseReport(reason=reason, model=subject.files.id, advice=(*blocked, *advice))
 
 
-def _served(model: Model, question: "Question", traffic: Traffic) -> Served | Reason:
+def _served(model: Model, question: Question, traffic: Traffic) -> Served | Reason:
     """The faster engine's answer for the model at hand."""
     work = work_of(model)
     answers = [serve(engine, model, question.fleet, traffic, work) for engine in question.engines]
     good = [a for a in answers if isinstance(a, Served)]
-    return max(good, key=_rate) if good else next(a for a in answers if isinstance(a, Reason))
-
-
-def _rate(served: Served) -> float:
-    return served.candidate.estimate.output_tokens_per_s if served.candidate.estimate else 0.0
+    return max(good, key=speed) if good else next(a for a in answers if isinstance(a, Reason))
 
 
 # context: the cache first
 
 
-def _context(model: Model, origin: str, question: "Question", ranked: Sequence["Standing"]) -> Iterator[Advice]:
+def _context(model: Model, origin: str, question: Question, ranked: Sequence[Standing]) -> Iterator[Advice]:
     length = max(MILLION, question.traffic.context_tokens or 0)
     cache = logical_cache(model.shape, length)
     longest = model.shape.max_context_tokens
@@ -87,7 +80,7 @@ def _context(model: Model, origin: str, question: "Question", ranked: Sequence["
     yield from _families(model, origin, ranked, length)
 
 
-def _reuse(model: Model, question: "Question", length: int, cache_bytes: int) -> Iterator[Advice]:
+def _reuse(model: Model, question: Question, length: int, cache_bytes: int) -> Iterator[Advice]:
     """Prefix caching and offload: reading a cache back against computing it again."""
     served = _served(model, question, question.traffic)
     if isinstance(served, Reason):
@@ -114,7 +107,7 @@ def _reuse(model: Model, question: "Question", length: int, cache_bytes: int) ->
     yield Advice(code="offload", text=text, figures={"reload_s": back, "factor": again / back})
 
 
-def _families(model: Model, origin: str, ranked: Sequence["Standing"], length: int) -> Iterator[Advice]:
+def _families(model: Model, origin: str, ranked: Sequence[Standing], length: int) -> Iterator[Advice]:
     """Per family, the model of comparable size that fits here with the smallest cache at this length."""
     best: dict[str, tuple[int, str, float]] = {}
     for item in ranked:
@@ -135,20 +128,20 @@ def _families(model: Model, origin: str, ranked: Sequence["Standing"], length: i
 # cost: use what is there before changing or buying
 
 
-def _cost(model: Model, question: "Question", ranked: Sequence["Standing"]) -> Iterator[Advice]:
+def _cost(model: Model, question: Question, ranked: Sequence[Standing]) -> Iterator[Advice]:
     traffic = question.traffic
     served = _served(model, question, traffic)
     if isinstance(served, Reason):
         yield Advice(code="does-not-run-here", text=served.text)
         return
-    users, now = traffic.concurrency or 1, _rate(served)
+    users, now = traffic.concurrency or 1, speed(served)
     yield from _utilisation(model, question, served, users, now)
     if model.family.ffn != "dense":
         yield from _expert_parallel(model, question, users)
     yield from _more_traffic(question, ranked, model, users, now)
 
 
-def _utilisation(model: Model, question: "Question", served: Served, users: int, now: float) -> Iterator[Advice]:
+def _utilisation(model: Model, question: Question, served: Served, users: int, now: float) -> Iterator[Advice]:
     full = max(users, int(served.room))
     at_full = _served(model, question, msgspec.structs.replace(question.traffic, concurrency=full, rate_per_s=None))
     if isinstance(at_full, Reason) or full <= users:
@@ -160,13 +153,13 @@ def _utilisation(model: Model, question: "Question", served: Served, users: int,
         "before new GPUs: the cache has room for {full:n} requests, {users} use it; full, the same GPUs give {factor:.1f} times the tokens at {tpot:s} a token",
         full=full,
         users=users,
-        factor=_rate(at_full) / now,
+        factor=speed(at_full) / now,
         tpot=slower,
     )
-    yield Advice(code="utilisation", text=text, figures={"factor": _rate(at_full) / now, "room": full})
+    yield Advice(code="utilisation", text=text, figures={"factor": speed(at_full) / now, "room": full})
 
 
-def _expert_parallel(model: Model, question: "Question", users: int) -> Iterator[Advice]:
+def _expert_parallel(model: Model, question: Question, users: int) -> Iterator[Advice]:
     """The best layout with whole experts a GPU against the best without, now and at more traffic."""
     for concurrency in (users, users * MORE_TRAFFIC):
         asked = msgspec.structs.replace(question.traffic, concurrency=concurrency, rate_per_s=None)
@@ -183,7 +176,7 @@ def _expert_parallel(model: Model, question: "Question", users: int) -> Iterator
         yield Advice(code="expert-parallelism", text=text, figures={"concurrency": concurrency, "factor": factor})
 
 
-def find(model: Model, question: "Question", traffic: Traffic) -> Found:
+def find(model: Model, question: Question, traffic: Traffic) -> Found:
     """`plan`'s search for the model at hand."""
     settings = Settings(context_tokens=traffic.context_tokens, language_only=bool(model.shape.towers) and not traffic.images_per_request)
     return planning.find(model, question.fleet, traffic, settings, list(question.engines))
@@ -193,7 +186,7 @@ def _best(found: Found, *, whole_experts: bool) -> Estimate | None:
     return next((c.estimate for c in found.candidates if c.fits and c.estimate is not None and (c.parallel.ep > 1) is whole_experts), None)
 
 
-def _more_traffic(question: "Question", ranked: Sequence["Standing"], model: Model, users: int, now: float) -> Iterator[Advice]:
+def _more_traffic(question: Question, ranked: Sequence[Standing], model: Model, users: int, now: float) -> Iterator[Advice]:
     """Models that carry ten times the requests on the same GPUs."""
     asked = msgspec.structs.replace(question.traffic, concurrency=users * MORE_TRAFFIC, rate_per_s=None)
     text = msg(
@@ -210,7 +203,7 @@ def _more_traffic(question: "Question", ranked: Sequence["Standing"], model: Mod
             continue
         answer = serve(item.served.engine, item.model, question.fleet, asked, work_of(item.model))
         if isinstance(answer, Served) and answer.room >= users * MORE_TRAFFIC:
-            carried.append((_rate(answer) / now, item))
+            carried.append((speed(answer) / now, item))
     enough = sorted((entry for entry in carried if entry[0] >= MORE_TRAFFIC), key=lambda entry: -entry[1].choice.parameters)
     for factor, item in enough[:SHOWN]:
         text = msg(
@@ -231,7 +224,7 @@ def _more_traffic(question: "Question", ranked: Sequence["Standing"], model: Mod
 # quality: rule out serving before blaming the model
 
 
-def _quality(model: Model, question: "Question") -> Iterator[Advice]:
+def _quality(model: Model, question: Question) -> Iterator[Advice]:
     files, traffic = model.files, question.traffic
     yield Advice(
         code="measure",
@@ -266,7 +259,7 @@ def _quality(model: Model, question: "Question") -> Iterator[Advice]:
     yield Advice(code="truncation", text=text, figures={"p95": longest, "limit": float(model.shape.max_context_tokens or 0)})
 
 
-def _precision(model: Model, question: "Question") -> Iterator[Advice]:
+def _precision(model: Model, question: Question) -> Iterator[Advice]:
     served = _served(model, question, question.traffic)
     if isinstance(served, Reason):
         yield Advice(code="does-not-run-here", text=served.text)

@@ -7,8 +7,8 @@ from serveright.analysis.choosing import asked_of_gates
 from serveright.analysis.gates import gate_reason, worst
 from serveright.analysis.traffic import mean
 from serveright.api import planning
-from serveright.api.choosing import Hosted, Question, host, subject_of, with_context
 from serveright.api.engines import Engine, load_engines
+from serveright.api.hosting import Hosted, Question, host, subject_of, with_context
 from serveright.api.loading import Model, load_model
 from serveright.api.siblings import released_format
 from serveright.catalog.gates import load_gates

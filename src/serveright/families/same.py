@@ -5,9 +5,9 @@ from typing import cast
 from msgspec.structs import replace
 
 from serveright.families.decoder import bidirectional, headless
+from serveright.families.dialects import reader_of
 from serveright.families.fields import Fields
 from serveright.families.frame import text_of
-from serveright.families.read import reader_of
 from serveright.types.model import ModelShape, Weight
 from serveright.types.source import ModelFiles
 

@@ -14,11 +14,11 @@ from serveright.families import ffn as feed
 from serveright.families.attention import WORDS, Defaults, attention_layers
 from serveright.families.blocks import norm
 from serveright.families.decoder import Style, attention_weights, borders
+from serveright.families.dialects import reader_of
 from serveright.families.encoder_decoder import refuse
 from serveright.families.fields import Fields
 from serveright.families.frame import Block, Frame, close_frame, layer_count, open_frame, text_of
 from serveright.families.predictors import KEYS, Predictor, predict
-from serveright.families.read import reader_of
 from serveright.types.model import Attention, Ffn, Latent, Layer, Mixer, ModelShape, Recurrent, Weight
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg

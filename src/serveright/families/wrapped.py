@@ -8,9 +8,9 @@ from typing import cast
 from msgspec.structs import replace
 
 from serveright.families import wrapped_towers
+from serveright.families.dialects import Reader, reader_of
 from serveright.families.fields import Fields
 from serveright.families.frame import text_of
-from serveright.families.read import Reader, reader_of
 from serveright.types.model import ModelShape
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
