@@ -150,7 +150,7 @@ def test_a_mistake_keeps_the_form_and_says_the_way_out(page: starlette.TestClien
 
 
 def test_the_facts_are_linked_and_compared(page: starlette.TestClient) -> None:
-    assert "datasheet" in page.get("/facts/gpu/h200-sxm").text
+    assert "data sheet" in page.get("/facts/gpu/h200-sxm").text
     versions = page.get("/facts/engine/vllm.json").json()["versions"]
     assert versions[-1] in page.get("/facts/engine/vllm", params={"older": versions[0], "newer": versions[-1]}).text
     assert "ENG01" in page.get("/facts/rule").text

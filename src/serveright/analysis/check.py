@@ -1,6 +1,7 @@
 """Steps 3 and 4 for one engine version: gates, the engine's registry and its own refusals joined into one verdict, and the words to use."""
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from serveright.analysis.alignment import alignment
 from serveright.analysis.gates import gate_reasons, worst
@@ -61,12 +62,12 @@ def check(question: Question) -> Check:
         engine=question.table.engine,
         version=question.version,
         verdict=worst(verdict for verdict, _ in reasons),
-        reasons=tuple(reason for _, reason in reasons),
+        reasons=tuple(replace(reason, verdict=verdict) for verdict, reason in reasons),
         resolved={
             "attention_prefill": resolved.attention_prefill,
             "attention_decode": resolved.attention_decode,
             "indexer": resolved.indexer,
-            "moe": resolved.moe,
+            "moe": resolved.moe if any(f.kind == "moe" for layer in question.shape.layers for f in layer.ffns) else None,
             "kv_dtype": resolved.kv_dtype,
             "block_tokens": resolved.block_tokens,
         },

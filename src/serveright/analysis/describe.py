@@ -7,7 +7,7 @@ from serveright.types.model import Attention, Checkpoint, Ffn, Indexer, Latent, 
 from serveright.types.reports import AttentionEntry, CheckpointEntry, FfnEntry, Parameters
 from serveright.types.weights import WeightNeed
 
-_NAMES = {
+NAMES = {
     "full": "full attention",
     "sliding": "sliding window",
     "chunked": "chunked",
@@ -113,7 +113,7 @@ def layer_map(layers: Iterable[Layer]) -> tuple[str, dict[str, str]]:
     """One letter a layer (two mixers: two letters in brackets) and the legend."""
     cells = [[kind(m) for m in layer.mixers] or ["none"] for layer in layers]
     text = "".join(_LETTERS[c[0]] if len(c) == 1 else "(" + "".join(_LETTERS[k] for k in c) + ")" for c in cells)
-    return text, {_LETTERS[k]: _NAMES[k] for c in cells for k in c}
+    return text, {_LETTERS[k]: NAMES[k] for c in cells for k in c}
 
 
 def parameters(need: WeightNeed) -> Parameters:

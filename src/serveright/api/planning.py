@@ -23,7 +23,7 @@ from serveright.api.estimating import work_of
 from serveright.api.loading import Model, load_model, served_name
 from serveright.api.siblings import siblings
 from serveright.api.sizing import result, size_on
-from serveright.api.ways_out import ways_out
+from serveright.api.ways_out import past_a_block, ways_out
 from serveright.catalog.calibration import load_performance
 from serveright.catalog.gpus import parse_gpu_spec
 from serveright.outputs import shell
@@ -215,6 +215,7 @@ def _report(
     chosen = [_chosen(by_name[c.engine], by_checkpoint[c.checkpoint], traffic, c) for c in best.values()]
     first = next(iter(best.values()), None)
     blocked = not [e for e in engines if checks[e.name].verdict != "blocked"]
+    past_blocks = [way for c in checks.values() for way in past_a_block(c, model.shape)]
     return PlanReport(
         model=model.name,
         gpu=GpuCount(key=fleet.gpu.key, count=fleet.count, nodes=fleet.nodes),
@@ -232,7 +233,7 @@ def _report(
             "design": {"traffic": traffic, "priced": found.priced, "pareto": tuple(_candidate(by_name, c) for c in found.pareto)},
         },
         findings=(),
-        ways_out=() if chosen or blocked else tuple(_ways(engines, model, fleet, settings, found, traffic.context_tokens or 0)),
+        ways_out=() if chosen else tuple(past_blocks) if blocked else tuple(_ways(engines, model, fleet, settings, found, traffic.context_tokens or 0)),
     )
 
 

@@ -9,9 +9,10 @@ from serveright.api.loading import Model
 from serveright.api.sized import size_on
 from serveright.catalog.gpus import load_gpu
 from serveright.errors import UserError
+from serveright.types.design import Check
 from serveright.types.engine import Parallel, Settings, Sized
 from serveright.types.hardware import Fleet
-from serveright.types.model import UnknownMixer
+from serveright.types.model import ModelShape, UnknownMixer
 from serveright.types.text import Msg, msg
 
 LARGER_GPUS = ("h200-sxm", "b200-sxm", "b300-sxm", "mi355x")
@@ -30,6 +31,21 @@ def ways_out(engine: Engine, model: Model, fleet: Fleet, settings: Settings, con
     yield from _more_nodes(engine, model, fleet, settings, context_tokens)
     yield from _larger_gpu(engine, model, fleet, settings, context_tokens)
     yield from _shorter(engine, model, fleet, settings, context_tokens)
+
+
+def past_a_block(check: Check, shape: ModelShape) -> Iterator[Msg]:
+    """What remains where the engine's version has no class for the model: later releases, plugins, the model's own code, and what can be derived anyway."""
+    if all(reason.code != "architecture-unknown" for reason in check.reasons):
+        return
+    if shape.remote_code and check.engine == "vllm":
+        yield msg(
+            "vllm: the repository brings code of its own; --trust-remote-code with --model-impl transformers runs it where it is written for that backend"
+        )
+    yield msg(
+        "{engine}: wait for a release that has {name}, or register the class by a plugin; until then `serveright size` shows memory and users as the engine would count them",
+        engine=check.engine,
+        name=shape.architecture,
+    )
 
 
 def _asked(engine: Engine, model: Model, fleet: Fleet, settings: Settings, context_tokens: int) -> Sized | None:

@@ -111,6 +111,13 @@ class Output(Struct, frozen=True, kw_only=True):
         options = text.Options(lang=self.lang, color=self.use_color(), columns=self.columns(), explain=self.explain)
         return text.document(view(report), options)
 
+    def explain_no(self, reasons: tuple[Msg, ...]) -> None:
+        """On stderr, where a short answer would be nothing at all: why there is none."""
+        from serveright.outputs.text import safe
+
+        for reason in reasons:
+            sys.stderr.write(f"serveright: {safe(render(reason, self.lang))}\n")
+
     def finish(self, failed: bool) -> None:
         """Exit 1 when the answer is a no (and --exit-zero was not given)."""
         if failed and not self.exit_zero:
@@ -139,6 +146,7 @@ def output(formats: tuple[str, ...] = FORMATS) -> Callable[[Callable[..., None]]
         @click.option("--color", type=click.Choice(("auto", "always", "never")), default="auto", help=say(msg("Colour; NO_COLOR is honoured.")))
         @click.option("-q", "--quiet", is_flag=True, help=say(msg("Print only the shortest answer.")))
         @click.option("-v", "--verbose", is_flag=True, help=say(msg("Say more on stderr.")))
+        @click.option("--watch", metavar="FILE", help=say(msg("Run again whenever FILE changes, until Ctrl-C.")))
         @click.option("--exit-zero", is_flag=True, help=say(msg("Exit with 0 even when the answer is a no.")))
         @functools.wraps(function)
         def command(
@@ -153,13 +161,20 @@ def output(formats: tuple[str, ...] = FORMATS) -> Callable[[Callable[..., None]]
             quiet: bool,
             verbose: bool,
             exit_zero: bool,
+            watch: str | None,
             **rest: Any,
         ) -> None:
             if as_json and format_ not in (None, "json"):
                 raise UsageError(msg("--json and --format {format} contradict each other", format=format_), msg("Give one of them."))
             chosen = "json" if as_json else format_ or "text"
             out = Output(format=chosen, file=file, plot=plot, lang=lang, explain=explain, color=color, quiet=quiet, verbose=verbose, exit_zero=exit_zero)
-            function(out=out, **rest)
+            run = functools.partial(function, out=out, **rest)
+            if watch is None:
+                run()
+                return
+            from serveright.cli.watching import repeat
+
+            repeat(watch, run)
 
         return command
 

@@ -18,6 +18,8 @@ class Reason(Struct, frozen=True, kw_only=True):
     code: str
     text: Msg
     source: str = ""
+    verdict: VerdictName | None = None
+    """What this reason alone would say, where it stands for a verdict."""
 
 
 class Check(Struct, frozen=True, kw_only=True, rename={"engine": "name"}):

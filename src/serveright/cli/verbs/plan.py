@@ -46,7 +46,7 @@ def command(
     from serveright.api import deploying
     from serveright.api.planning import Wishes
     from serveright.outputs.emit import text as texts
-    from serveright.outputs.views.plan import document
+    from serveright.outputs.views.plan import document, why_not
     from serveright.readers.expert_load import read_expert_load
     from serveright.readers.local_memory import is_local_memory, read_local_memory
     from serveright.readers.measured import read_measured
@@ -67,7 +67,9 @@ def command(
         _known(emit)
     files = read_model_files(model, revision=revision)
     report = api.plan(files, gpu, traffic, gpus=gpus, nodes=nodes, engine=engine, wishes=wishes)
-    if emit is None or report.chosen is None:
+    if report.chosen is None and (out.quiet or emit is not None):
+        out.explain_no(why_not(report))
+    elif emit is None or report.chosen is None:
         out.show(report, document, quiet=report.chosen.command if report.chosen else "")
     else:
         out.write(texts(deploying.emit(report, files, emit, out.lang)))

@@ -3,12 +3,11 @@
 from bisect import bisect_right
 from collections.abc import Iterator
 
+from serveright.outputs.views.words import CONFIDENCES, EFFECTS, SEVERITIES
 from serveright.types.audit_reports import AuditReport, Deployed, Migrated, MigrateReport, RuleReport
-from serveright.types.document import Block, Bullets, Code, Document, Heading, Paragraph, Style, Table
+from serveright.types.document import Block, Bullets, Code, Document, Heading, Paragraph, Table
 from serveright.types.report import Finding, Location
 from serveright.types.text import Msg, msg
-
-SEVERITIES: dict[str, tuple[Msg, Style]] = {"error": (msg("error"), "bad"), "warning": (msg("warning"), "warn"), "note": (msg("note"), "plain")}
 
 
 def place(location: Location) -> str:
@@ -141,9 +140,17 @@ def rule(report: RuleReport) -> Document:
     """One rule's page, or the list."""
     if len(report.rules) == 1:
         page = report.rules[0]
-        head = Paragraph(f"{page.severity} · {page.effect} · {page.confidence}", "dim")
+        head = Paragraph(
+            msg(
+                "{severity} · {effect} · {confidence}",
+                severity=SEVERITIES[page.severity][0],
+                effect=EFFECTS[page.effect],
+                confidence=CONFIDENCES[page.confidence],
+            ),
+            "dim",
+        )
         return Document(title=f"{page.code} {page.name}", blocks=(head, Code(page.page, language="markdown")))
-    rows = tuple((r.code, r.severity, r.effect, r.title) for r in report.rules)
+    rows = tuple((r.code, SEVERITIES[r.severity][0], EFFECTS[r.effect], r.title) for r in report.rules)
     return Document(
         title=msg("{n} rules", n=len(rows)), blocks=(Table((msg("code"), msg("severity"), msg("effect"), msg("what it catches")), rows, wide=(3,)),)
     )

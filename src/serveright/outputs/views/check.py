@@ -2,17 +2,11 @@
 
 from collections.abc import Iterator
 
-from serveright.types.design import Check, VerdictName
-from serveright.types.document import Block, Bullets, Cell, Document, Heading, Pairs, Paragraph, Style, Table
+from serveright.outputs.views.words import SHORT, VERDICTS
+from serveright.types.design import Check
+from serveright.types.document import Block, Bullets, Cell, Document, Heading, Pairs, Paragraph, Table
 from serveright.types.reports import CatalogueCheckReport, CheckReport, ModelChecks
-from serveright.types.text import Msg, msg
-
-VERDICTS: dict[VerdictName, tuple[Msg, Style]] = {
-    "best": (msg("runs on the best path"), "good"),
-    "degraded": (msg("runs, but not on the best path"), "warn"),
-    "unknown": (msg("no source says for sure"), "warn"),
-    "blocked": (msg("does not run"), "bad"),
-}
+from serveright.types.text import msg
 
 
 def document(report: CheckReport) -> Document:
@@ -31,16 +25,28 @@ def catalogue(report: CatalogueCheckReport) -> Document:
 
 def _row(model: ModelChecks) -> tuple[Cell, ...]:
     worst = next((check for check in model.engines if check.verdict != "best" and check.reasons), None)
-    return (model.id, *(check.verdict for check in model.engines), worst.reasons[0].text if worst else "")
+    return (model.id, *(SHORT[check.verdict] for check in model.engines), worst.reasons[0].text if worst else "")
 
 
 def engine(check: Check) -> Iterator[Block]:
     """One engine's part."""
     text, style = VERDICTS[check.verdict]
     yield Heading(f"{check.engine} {check.version}")
-    yield Paragraph(msg("{verdict}: {text}", verdict=check.verdict, text=text), style)
-    yield Bullets(tuple(r.text for r in check.reasons), sources=tuple(r.source for r in check.reasons))
+    yield Paragraph(text, style)
+    yield from obstacles(check)
+    fine = tuple(r for r in check.reasons if r.verdict == "best")
+    if fine:
+        if len(fine) < len(check.reasons):
+            yield Paragraph(msg("no obstacle:"), "dim")
+        yield Bullets(tuple(r.text for r in fine), sources=tuple(r.source for r in fine))
     yield Pairs(tuple(_pairs(check)))
+
+
+def obstacles(check: Check) -> Iterator[Block]:
+    """What keeps the verdict from being the best, worst first."""
+    found = tuple(r for r in check.reasons if r.verdict != "best")
+    if found:
+        yield Bullets(tuple(r.text for r in found), sources=tuple(r.source for r in found))
 
 
 def _pairs(check: Check) -> Iterator[tuple[Cell, Cell]]:
@@ -55,7 +61,7 @@ def _pairs(check: Check) -> Iterator[tuple[Cell, Cell]]:
     if check.minimum["engine"]:
         yield msg("oldest engine version"), check.minimum["engine"]
     if check.minimum["transformers"]:
-        yield "transformers", check.minimum["transformers"]
+        yield msg("oldest transformers version"), check.minimum["transformers"]
     yield msg("tool parser"), check.tool_parser or msg("none known")
     yield msg("reasoning parser"), check.reasoning_parser or msg("none known")
     if check.checkpoint:

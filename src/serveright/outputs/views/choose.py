@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from serveright import units
 from serveright.analysis.layouts import name as layout_name
+from serveright.outputs.views.words import STEPS, word
 from serveright.types.choosing import Choice, ChooseReport, StepReason
 from serveright.types.document import Block, Bullets, Cell, Code, Document, Heading, Paragraph, Table
 from serveright.types.text import Msg, msg
@@ -83,4 +84,4 @@ def _detail(choice: Choice) -> Iterator[Block]:
 
 def _fallen(choice: Choice) -> tuple[Cell, ...]:
     reason: StepReason = next(r for r in choice.reasons if r.against)
-    return (choice.model, reason.step, reason.text)
+    return (choice.model, word(STEPS, reason.step), reason.text)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from serveright.outputs.views.words import AREAS, CHANGES, MODALITIES, ORIGIN_KINDS, QUALITIES, listed, word
 from serveright.types.document import Block, Cell, Document, Heading, Pairs, Paragraph, Table
 from serveright.types.engine_table import EngineTable, TableDiff
 from serveright.types.facts_reports import EngineFacts, GpuFacts, ModelFacts, OriginFacts
@@ -15,7 +16,8 @@ def gpus(report: GpuFacts) -> Document:
         return Document(title=report.gpus[0].name, blocks=tuple(_gpu(report.gpus[0])))
     columns = (msg("GPU"), msg("chip"), msg("capability"), msg("usable memory"), msg("bandwidth"), msg("dense bf16"))
     rows = tuple(
-        (g.key, g.architecture, f"sm_{g.sm}" if g.sm else "", msg("{n:gib}", n=g.memory_bytes), _rate(g.bandwidth_bytes_per_s), _flops(g)) for g in report.gpus
+        (g.key, g.architecture, f"sm_{g.sm}" if g.sm else msg("none (not CUDA)"), msg("{n:gib}", n=g.memory_bytes), _rate(g.bandwidth_bytes_per_s), _flops(g))
+        for g in report.gpus
     )
     return Document(title=msg("Accelerators"), blocks=(Table(columns, rows, right=(3, 4, 5)),))
 
@@ -36,14 +38,14 @@ def _gpu(gpu: Gpu) -> Iterator[Block]:
         ("memory_marketing_bytes", f"{gpu.memory_marketing_bytes / 1e9:,.0f} GB"),
         ("bandwidth_bytes_per_s", _rate(gpu.bandwidth_bytes_per_s)),
         *((f"flops.{name}", f"{rate / 1e12:,.0f} TFLOP/s") for name, rate in gpu.flops.items()),
-        ("capability", f"sm_{gpu.sm}" if gpu.sm else "-"),
+        ("capability", f"sm_{gpu.sm}" if gpu.sm else msg("none (not CUDA)")),
         ("interconnect", f"{link.kind}, {link.bus_bytes_per_s / 1e9:,.0f} GB/s" if link.bus_bytes_per_s else link.kind),
         ("gpus_per_node", str(gpu.gpus_per_node)),
     ]
     rows: list[tuple[Cell, ...]] = []
     for field, value in figures:
-        source = gpu.sources.get(field) or gpu.sources.get(field.split(".")[0])
-        rows.append((field, value, source.kind if source else "", source.text if source else ""))
+        source = gpu.sources.get(field) or gpu.sources.get(field.split(".")[0]) or gpu.sources.get(f"{field}.bus_bytes_per_s")
+        rows.append((field, value, word(ORIGIN_KINDS, source.kind) if source else "", source.text if source else ""))
     yield Table((msg("figure"), msg("value"), msg("origin"), msg("source")), tuple(rows), wide=(3,))
     if gpu.notes:
         yield from (Paragraph(note, "dim") for note in gpu.notes)
@@ -52,7 +54,7 @@ def _gpu(gpu: Gpu) -> Iterator[Block]:
 def models(report: ModelFacts) -> Document:
     """The catalogue."""
     columns = (msg("model"), msg("released"), msg("takes in"), msg("licence"), msg("config"))
-    rows = tuple((m.id, m.released, ", ".join(m.modalities), m.licence, m.config) for m in report.models)
+    rows = tuple((m.id, m.released, listed([word(MODALITIES, name) for name in m.modalities]), m.licence, word(QUALITIES, m.config)) for m in report.models)
     return Document(title=msg("{n} models", n=len(rows)), blocks=(Table(columns, rows),))
 
 
@@ -95,14 +97,14 @@ def _diff(diff: TableDiff) -> Iterator[Block]:
     for change in diff.changes:
         before = _value(change.before) or ", ".join(change.lost)
         after = change.to or _value(change.after) or ", ".join(change.gained)
-        kinds.setdefault(change.kind, []).append((change.area, change.name, before, after, change.note))
+        kinds.setdefault(change.kind, []).append((word(AREAS, change.area), change.name, before, after, change.note))
     for kind, rows in kinds.items():
-        yield Heading(f"{kind} ({len(rows)})")
+        yield Heading(msg("{what} ({n:n})", what=word(CHANGES, kind), n=len(rows)))
         yield Table((msg("area"), msg("name"), msg("before"), msg("after"), msg("note")), tuple(rows), wide=(2, 3, 4))
 
 
 def origins(report: OriginFacts) -> Document:
     """Facts that deserve another look."""
-    rows = tuple((o.fact, o.kind, o.as_of, o.text) for o in report.origins)
+    rows = tuple((o.fact, word(ORIGIN_KINDS, o.kind), o.as_of, o.text) for o in report.origins)
     title = msg("{n} facts rest on memory or an assumption, or are older than {days} days", n=len(rows), days=report.older_than_days)
     return Document(title=title, blocks=(Table((msg("fact"), msg("origin"), msg("date"), msg("source")), rows, wide=(3,)),))

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
+from serveright.outputs.views.words import SEVERITIES
 from serveright.types.document import Block, Bullets, Document, Heading, Pairs, Paragraph, Table
 from serveright.types.fleet import Changed, FleetDiff, FleetReport, Row
 from serveright.types.text import Msg, msg
 
-SEVERITIES = {"error": msg("error"), "warning": msg("warning"), "note": msg("note"), "clean": msg("no finding")}
+GRAVE = {**{name: word for name, (word, _) in SEVERITIES.items()}, "clean": msg("no finding")}
 SHOWN = 40
 
 
@@ -22,7 +23,7 @@ def _blocks(report: FleetReport) -> Iterator[Block]:
             (msg("GPUs asked for"), f"{report.gpus:,.0f}"),
             (msg("lost: they crash at start or idle"), _lost(report)),
             (msg("in deployments with a warning or worse"), f"{report.affected_gpus:,.0f}"),
-            *((SEVERITIES[name], f"{count:,}") for name, count in report.by_severity.items()),
+            *((GRAVE[name], f"{count:,}") for name, count in report.by_severity.items()),
             (msg("audited now, taken from before"), f"{report.audited:,}, {report.reused:,}"),
         )
     )
@@ -30,7 +31,7 @@ def _blocks(report: FleetReport) -> Iterator[Block]:
         yield Heading(msg("By rule"))
         yield Table(
             (msg("rule"), msg("severity"), msg("deployments"), msg("GPUs"), msg("what"), msg("for example")),
-            tuple((g.code, SEVERITIES[g.severity], f"{g.deployments:,}", f"{g.gpus:,.0f}", g.title, g.example) for g in report.groups),
+            tuple((g.code, GRAVE[g.severity], f"{g.deployments:,}", f"{g.gpus:,.0f}", g.title, g.example) for g in report.groups),
             right=(2, 3),
             wide=(4,),
         )

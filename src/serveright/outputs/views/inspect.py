@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from serveright.analysis.describe import NAMES
+from serveright.outputs.views.words import FEED_FORWARD, MODALITIES, ORIGINS, PARTS, listed, word
 from serveright.types.document import Block, Bullets, Cell, Code, Document, Heading, Pairs, Table
 from serveright.types.fact import Evidence, Unknown
 from serveright.types.reports import AttentionEntry, InspectReport
@@ -21,6 +23,8 @@ FAMILIES = {
     "unknown": msg("unknown: no reader claims this architecture's layers"),
 }
 
+_FFN: dict[str, Msg] = {"dense": msg("dense"), "moe": msg("experts"), "none": msg("none")}
+
 
 def document(report: InspectReport) -> Document:
     """The whole page of one model."""
@@ -30,20 +34,23 @@ def document(report: InspectReport) -> Document:
 def _blocks(report: InspectReport) -> Iterator[Block]:
     yield Pairs(tuple(_summary(report)))
     yield Heading(msg("How the config tells"))
-    yield Table((msg("field"), msg("value"), msg("meaning")), tuple(_evidence(e) for e in report.evidence), wide=(1, 2))
+    yield Table(
+        (msg("field"), msg("value"), msg("meaning")), tuple(_evidence(e) for i, e in enumerate(report.evidence) if e not in report.evidence[:i]), wide=(1, 2)
+    )
     yield Heading(msg("Layers"))
     yield Code(_folded(report.layer_map), language="text")
     yield Bullets(tuple(f"{letter} = {name}" for letter, name in report.layer_legend.items()))
     yield Table(
         (msg("kind"), msg("layers"), msg("own a cache"), msg("dimensions")),
-        tuple((a.kind, str(a.layers), str(a.cache_layers), dimensions(a)) for a in report.attention),
+        tuple((NAMES[a.kind], str(a.layers), str(a.cache_layers), dimensions(a)) for a in report.attention),
         right=(1, 2),
         wide=(3,),
     )
     yield Table(
         (msg("FFN"), msg("layers"), msg("width"), msg("experts"), msg("a token"), msg("shared")),
         tuple(
-            (f.kind, str(f.layers), str(f.intermediate), str(f.experts or ""), str(f.experts_per_token or ""), str(f.shared_experts or "")) for f in report.ffn
+            (_FFN.get(f.kind, f.kind), *(f"{n:,}" if n else "" for n in (f.layers, f.intermediate, f.experts, f.experts_per_token, f.shared_experts)))
+            for f in report.ffn
         ),
         right=(1, 2, 3, 4, 5),
     )
@@ -55,7 +62,7 @@ def _blocks(report: InspectReport) -> Iterator[Block]:
     parts = sorted(report.parameters.parts.items(), key=lambda item: -item[1])
     yield Table(
         (msg("part"), msg("parameters"), msg("stored as")),
-        tuple((part, f"{n:,}", report.checkpoint.parts.get(part, "")) for part, n in parts),
+        tuple((word(PARTS, part), f"{n:,}", report.checkpoint.parts.get(part, "")) for part, n in parts),
         right=(1,),
     )
     if report.hints:
@@ -72,7 +79,7 @@ def _summary(report: InspectReport) -> Iterator[tuple[Cell, Cell]]:
     if also:
         yield msg("also"), ", ".join(also)
     yield msg("architecture"), " ".join(part for part in (report.model.architecture, f"({report.model.model_type})" if report.model.model_type else "") if part)
-    yield msg("feed-forward"), report.ffn_axis
+    yield msg("feed-forward"), word(FEED_FORWARD, report.ffn_axis)
     yield msg("parameters"), msg("{total:n} in all, {active:n} active a token", total=report.parameters.total, active=report.parameters.active)
     stored = msg("{format}, {bytes:gib} on disk and in memory ({how})", format=report.checkpoint.format, bytes=report.checkpoint.bytes, how=_how(report))
     yield msg("checkpoint"), stored
@@ -82,10 +89,10 @@ def _summary(report: InspectReport) -> Iterator[tuple[Cell, Cell]]:
         yield msg("longest context"), msg("{n:n} tokens", n=report.max_context_tokens)
     if report.mtp_layers:
         yield msg("MTP layers"), str(report.mtp_layers)
-    yield msg("takes in"), ", ".join(report.modalities)
+    yield msg("takes in"), listed([word(MODALITIES, name) for name in report.modalities])
     if report.remote_code:
         yield msg("own code"), msg("the config's auto_map points to code in the repository")
-    yield msg("read from"), report.model.origin
+    yield msg("read from"), word(ORIGINS, report.model.origin)
 
 
 def _unknown(report: InspectReport) -> Iterator[tuple[Cell, Cell]]:
@@ -107,10 +114,35 @@ def _evidence(evidence: Evidence) -> tuple[Cell, Cell, Cell]:
     return evidence.path, value if len(value) <= 60 else value[:57] + "...", evidence.meaning
 
 
-def dimensions(entry: AttentionEntry) -> str:
-    """The fields that apply, in the config's own words."""
-    values = {name: entry.__getattribute__(name) for name in entry.__struct_fields__[3:]}
-    return ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)
+def dimensions(entry: AttentionEntry) -> Msg | str:
+    """Heads, widths and states of these mixers."""
+    return listed(list(_dimensions(entry)))
+
+
+def _dimensions(entry: AttentionEntry) -> Iterator[Msg | str]:
+    if entry.query_heads is not None:
+        yield msg("{n} query heads", n=entry.query_heads)
+    if entry.kv_heads is not None:
+        yield msg("{n} KV heads", n=entry.kv_heads)
+    if entry.head_dim is not None:
+        yield f"head_dim {entry.head_dim}"
+    if entry.v_head_dim not in (None, entry.head_dim):
+        yield f"v_head_dim {entry.v_head_dim}"
+    if entry.kv_lora_rank is not None:
+        yield msg("rows of {rank} + {rope}", rank=entry.kv_lora_rank, rope=entry.rope_dim or 0)
+    if entry.window_tokens is not None:
+        yield msg("window of {n:n} tokens", n=entry.window_tokens)
+    if entry.chunk_tokens is not None:
+        yield msg("chunks of {n:n} tokens", n=entry.chunk_tokens)
+    if entry.compress_ratio is not None:
+        yield msg("{n} tokens a row", n=entry.compress_ratio)
+    if entry.index_dim is not None:
+        heads, dim, topk = entry.index_heads or 0, entry.index_dim, entry.index_topk or 0
+        yield msg("indexer on {n} layers ({heads} heads of {dim}, top {topk:n})", n=entry.index_layers or 0, heads=heads, dim=dim, topk=topk)
+    if entry.state_shape is not None:
+        yield msg("a state of {shape} ({dtype})", shape=" x ".join(map(str, entry.state_shape)), dtype=entry.state_dtype or msg("the engine's number type"))
+    if entry.conv_rows is not None:
+        yield msg("{n} rows of the convolution", n=entry.conv_rows)
 
 
 def _folded(text: str, columns: int = 64) -> str:

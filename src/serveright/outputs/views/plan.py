@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 from serveright import units
+from serveright.analysis.describe import NAMES
 from serveright.analysis.layouts import name as layout_name
 from serveright.outputs.views import check as check_view
 from serveright.outputs.views.inspect import FAMILIES
+from serveright.outputs.views.words import SEVERITIES, VERDICTS
 from serveright.types.answers import ExpertBalance, Simulated
 from serveright.types.design import Estimate
 from serveright.types.document import Block, Bullets, Cell, Code, Derivations, Document, Heading, Pairs, Paragraph, Table
@@ -20,6 +22,16 @@ OBJECTIVES = {
     "users": msg("most users"),
 }
 SHOWN = 10
+NO_ENGINE = msg("No engine asked for runs this model on this GPU.")
+NO_LAYOUT = msg("No layout on these GPUs serves this.")
+
+
+def why_not(report: PlanReport) -> tuple[Msg, ...]:
+    """Why there is no command: what stops each engine, else the layout that came nearest, and the ways out."""
+    stopped = [r.text for check in report.steps["hardware"] if check.verdict == "blocked" for r in check.reasons if r.verdict == "blocked"]
+    if not stopped:
+        stopped = [c.lost_because.text for c in report.candidates if not c.fits and c.lost_because][:1] or [reason.text for _, reason in report.rejected[:1]]
+    return (*stopped, *report.ways_out)
 
 
 def document(report: PlanReport) -> Document:
@@ -30,7 +42,8 @@ def document(report: PlanReport) -> Document:
 
 def _blocks(report: PlanReport) -> Iterator[Block]:
     if report.chosen is None:
-        yield Paragraph(msg("No layout on these GPUs serves this."), "bad")
+        blocked = all(check.verdict == "blocked" for check in report.steps["hardware"])
+        yield Paragraph(NO_ENGINE if blocked else NO_LAYOUT, "bad")
         if report.ways_out:
             yield Bullets(report.ways_out)
     yield from _shape(report.steps["shape"])
@@ -46,17 +59,16 @@ def _blocks(report: PlanReport) -> Iterator[Block]:
             yield from pictures.room(report.steps["memory"], report.curves, report.steps["design"]["traffic"].context_tokens)
     yield Heading(msg("3-4 Hardware and software"))
     for check in report.steps["hardware"]:
-        text, style = check_view.VERDICTS[check.verdict]
+        text, style = VERDICTS[check.verdict]
         yield Paragraph(msg("{engine} {version}: {text}", engine=check.engine, version=check.version, text=text), style)
-        if check.verdict != "best":
-            yield Bullets(tuple(r.text for r in check.reasons[:3]), sources=tuple(r.source for r in check.reasons[:3]))
+        yield from check_view.obstacles(check)
     yield from _design(report)
     for chosen in (report.chosen, *report.alternatives):
         if chosen is not None:
             yield from _launch(chosen, first=chosen is report.chosen)
     if report.findings:
         yield Paragraph(msg("our own audit of this command:"), "dim")
-        yield Bullets(tuple(msg("{code} ({severity}): {text}", code=f.code, severity=f.severity, text=f.message) for f in report.findings))
+        yield Bullets(tuple(msg("{code} ({severity}): {text}", code=f.code, severity=SEVERITIES[f.severity][0], text=f.message) for f in report.findings))
 
 
 def _shape(shape: InspectReport) -> Iterator[Block]:
@@ -64,7 +76,7 @@ def _shape(shape: InspectReport) -> Iterator[Block]:
     yield Pairs(
         (
             (msg("family"), FAMILIES[shape.family]),
-            (msg("layers"), ", ".join(f"{a.layers} x {a.kind}" for a in shape.attention)),
+            (msg("layers"), ", ".join(f"{a.layers} x {NAMES[a.kind]}" for a in shape.attention)),
             (msg("parameters"), msg("{total:n} in all, {active:n} active a token", total=shape.parameters.total, active=shape.parameters.active)),
             (msg("checkpoint"), msg("{format}, {bytes:gib}", format=shape.checkpoint.format, bytes=shape.checkpoint.bytes)),
         )
@@ -118,10 +130,22 @@ def _design(report: PlanReport) -> Iterator[Block]:
     misfits = [c for c in report.candidates if not c.fits]
     fallen = [*((name, reason.text) for name, reason in report.rejected), *((_name(c), c.lost_because.text) for c in misfits if c.lost_because)]
     if fallen:
-        yield Table((msg("not possible"), msg("because")), tuple(fallen[:SHOWN]), wide=(1,))
+        yield Table((msg("not possible"), msg("because")), tuple(_by_reason(fallen))[:SHOWN], wide=(0, 1))
     if report.flips:
         yield Bullets(tuple(msg("from {n:n} requests at once: {to} instead of {origin}", n=f.at_concurrency, to=f.to, origin=f.origin) for f in report.flips))
     yield from _beside(report)
+
+
+def _by_reason(fallen: list[tuple[str, Msg]]) -> Iterator[tuple[str, Msg]]:
+    """One row a reason, with every layout it rules out."""
+    names: dict[str, list[str]] = {}
+    texts: dict[str, Msg] = {}
+    for name, text in fallen:
+        key = f"{text.template}{text.values}"
+        texts[key] = text
+        names.setdefault(key, []).append(name)
+    for key, text in texts.items():
+        yield ", ".join(dict.fromkeys(names[key])), text
 
 
 def _asked(traffic: Traffic, objective: str) -> Msg:

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 
+from serveright.analysis.describe import NAMES
 from serveright.analysis.layouts import name as layout_name
+from serveright.outputs.views.words import CACHES, word
 from serveright.types.document import Block, Bullets, Cell, Code, Derivations, Document, Heading, Pairs, Paragraph, Table
 from serveright.types.reports import SizeReport, SizeResult
 from serveright.types.text import Msg, msg
@@ -32,7 +34,7 @@ def _blocks(report: SizeReport) -> Iterator[Block]:
     yield Pairs(
         (
             (msg("cache of one sequence"), whole),
-            *((f"  {part}", msg("{n:gib}", n=n)) for part, n in report.logical_parts.items()),
+            *((_part(part), msg("{n:gib}", n=n)) for part, n in report.logical_parts.items()),
         )
     )
     yield Derivations(report.derivation)
@@ -47,6 +49,12 @@ def _blocks(report: SizeReport) -> Iterator[Block]:
         yield Bullets(report.ways_out)
 
 
+def _part(name: str) -> Msg:
+    """`kv (full)` in words."""
+    kind, _, mixer = name.removesuffix(")").partition(" (")
+    return msg("  {kind} ({layers})", kind=word(CACHES, kind), layers=NAMES.get(mixer, mixer))
+
+
 def _engine(result: SizeResult, *, known: bool) -> Iterator[Block]:
     yield Heading(f"{result.engine.name} {result.engine.version} · {layout_name(result.parallel)}")
     if result.engine.note:
@@ -56,7 +64,7 @@ def _engine(result: SizeResult, *, known: bool) -> Iterator[Block]:
         if refusal.text:
             yield Code(refusal.text, language="text", title=msg("the engine's words"))
     yield Pairs(tuple(_pairs(result, known=known)))
-    rows = tuple((g.kind, str(g.layers), f"{g.block_tokens:,}", f"{g.bytes_per_block:,}") for g in result.kv.groups)
+    rows = tuple((word(CACHES, g.kind), str(g.layers), f"{g.block_tokens:,}", f"{g.bytes_per_block:,}") for g in result.kv.groups)
     yield Table((msg("cache group"), msg("layers"), msg("tokens a block"), msg("bytes a block")), rows, right=(1, 2, 3))
     if result.engine_log_line and all(refusal.starts for refusal in result.refusals):
         yield Code(result.engine_log_line, language="text", title=msg("the engine will print"))
