@@ -46,9 +46,13 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
 
 
 def _words(text: Fields, count: int) -> list[str]:
-    """The last layer of each whole group is softmax; transformers and both engines take what remains behind as linear layers."""
-    group = text.integer("layer_group_size")
-    words = ["linear" if (i + 1) % group else "softmax" for i in range(count)]
+    """The last layer of each whole group is softmax, layers behind the last group are linear (transformers, SGLang); a list says it layer by layer, 1 is linear."""
+    if isinstance(text.raw.get("layer_group_size"), list):
+        marks = text.items("layer_group_size", length=count) or []
+        words = ["linear" if mark == 1 else "softmax" for mark in marks]
+    else:
+        group = text.integer("layer_group_size")
+        words = ["linear" if (i + 1) % group else "softmax" for i in range(count)]
     text.note("layer_group_size", msg("hybrid: {linear} linear and {full} softmax attention layers", linear=words.count("linear"), full=words.count("softmax")))
     return words
 

@@ -15,9 +15,11 @@ _ROBERTA = {
     "RobertaModel",
     "RobertaForMaskedLM",
     "RobertaForSequenceClassification",
+    "RobertaForTokenClassification",
     "XLMRobertaModel",
     "XLMRobertaForMaskedLM",
     "XLMRobertaForSequenceClassification",
+    "XLMRobertaForTokenClassification",
 }
 _MODERN = {"ModernBertModel", "ModernBertForMaskedLM", "ModernBertForSequenceClassification", "ModernBertForTokenClassification"}
 ARCHITECTURES = frozenset(_BERT | _ROBERTA | _MODERN)

@@ -38,6 +38,8 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
         return build(fields, files, style, mtp=partial(_predict, style, _MTP7, None))
     if text.raw.get("hybrid_layer_pattern") is None and text.raw.get("layer_types") is not None:
         _by_layer_types(text)
+    elif text.opt_int("sliding_window_size"):
+        text.substitute("sliding_window", text.opt_int("sliding_window_size"))
     sinks = {kind for kind, key in (("sliding", "add_swa_attention_sink_bias"), ("full", "add_full_attention_sink_bias")) if text.flag(key)}
     fused = text.text("attention_projection_layout") == "fused_qkv"
     bias = text.flag("attention_bias")
@@ -57,6 +59,7 @@ def _by_layer_types(text: Fields) -> None:
     source = "transformers 5.24 MiMoV2FlashAttention"
     text.default("swa_num_key_value_heads", 2 * text.integer("num_key_value_heads"), source)
     text.default("add_swa_attention_sink_bias", value=True, source=source)
+    text.substitute("sliding_window", text.integer("sliding_window", minimum=2) - 1)  # counts the query too, the published spelling does not
 
 
 def _predict(style: Style, plan: Predictor, stored: int | None, frame: Frame, layers: list[Block]) -> list[Block]:

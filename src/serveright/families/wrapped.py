@@ -154,6 +154,8 @@ _DECODERS = {
     "YiVLForCausalLM": "LlamaForCausalLM",
 }
 """Wrapper -> its decoder where the nested config names none; '' where it always does."""
+_IMAGE_PREFIX = {"PaliGemmaForConditionalGeneration"}
+"""Image tokens attend both ways (vLLM 0.33.0 is_mm_prefix_lm)."""
 _BY_VERSION = {
     "2.0": "MiniCPMForCausalLM",
     "2": "MiniCPMForCausalLM",
@@ -185,6 +187,8 @@ def around(fields: Fields, text: Fields, files: ModelFiles, base: str, reader: R
     """The decoder `base` that `reader` finds in `text`, with whatever encoders stand around it."""
     text.note("model_type", msg("the decoder is that of {name}", name=base), text.raw.get("model_type") or base)
     _inherit(text, fields)
+    if files.config["architectures"][0] in _IMAGE_PREFIX:
+        text.without("use_bidirectional_attention")  # says the same of the prefix; what is generated sees backwards only
     inner = reader(text, replace(files, config={**text.raw, "architectures": [base]}))
     prefix = "" if text is fields else "language_model."
     weights = tuple(replace(weight, path=prefix + weight.path) for weight in inner.weights) if prefix else inner.weights
@@ -198,6 +202,7 @@ def around(fields: Fields, text: Fields, files: ModelFiles, base: str, reader: R
         towers=(*inner.towers, *eyes),
         modalities=tuple(dict.fromkeys((*inner.modalities, *modalities))),
         remote_code=isinstance(fields.raw.get("auto_map"), dict),
+        image_prefix=inner.image_prefix or (bool(eyes) and files.config["architectures"][0] in _IMAGE_PREFIX),
     )
 
 

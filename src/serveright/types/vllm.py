@@ -147,6 +147,12 @@ class VllmBehaviour(Struct, frozen=True, kw_only=True):
 
 class MemoryTerm(Struct, frozen=True, kw_only=True):
     """One fitted quantity: `value`, and how many boots it rests on (0: assumed)."""
+    attention_free: tuple[str, ...]
+    """Architectures of pure state models: no prefix caching by default."""
+    expanded_latent: tuple[str, ...]
+    """Architectures whose own class stores K and V of every head where the config describes one latent row."""
+    rest_softmax: tuple[str, ...]
+    """Architectures whose layers behind the last whole group hold softmax attention, where the config's class calls them linear."""
 
     value: float
     n: int

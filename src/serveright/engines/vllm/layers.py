@@ -160,6 +160,8 @@ def _specs_of(site: Site, entry: Owned, block: int, states: dict[Recurrent, Stat
             return deepseek_v41.specs(site, m, block)
         return deepseek_v4.specs(site, m, block) if own == "deepseek_v4" else _latent_specs(site, m, block)
     if isinstance(m, Attention):
+        if not m.causal:
+            return []  # every token sees every other, at once: nothing is kept
         if m.indexer and own == "minimax_m3":
             return [minimax.index_spec(m.indexer, block), _attention_spec(site, m, block, Blocks((128,)))]
         if m.indexer and own == "qsa":

@@ -126,10 +126,10 @@ def _last_full(shape: ModelShape) -> tuple[Layer, ...]:
 
 
 def prefix_caching(shape: ModelShape, behaviour: VllmBehaviour, settings: Settings) -> bool:
-    """On unless the user or, for recurrent models, an older version says otherwise."""
+    """On unless the user or, for recurrent models, an older version says otherwise; never for encoders and models without attention (config/model.py)."""
     if settings.prefix_caching is not None:
         return settings.prefix_caching
-    if not shape.causal:
+    if not shape.causal or shape.architecture in behaviour.attention_free:
         return False
     return behaviour.hybrid_prefix_caching or not any(isinstance(m, Recurrent) for m in mixers(shape))
 

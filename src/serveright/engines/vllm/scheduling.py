@@ -10,6 +10,19 @@ from serveright.types.vllm import VllmBehaviour
 BATCHED_EXPERT_BACKENDS = ("deepep_low_latency", "nixl_ep")
 BATCHED_EXPERT_BUDGET = 256
 V1_ONLY_METHODS = ("suffix", "custom_class")
+POOLING_ENDINGS = (
+    "ForTextEncoding",
+    "EmbeddingModel",
+    "ForSequenceClassification",
+    "ForTokenClassification",
+    "ForAudioClassification",
+    "ForImageClassification",
+    "ForVideoClassification",
+    "ClassificationModel",
+    "ForRewardModeling",
+    "RewardModel",
+)
+"""Class names of models that answer with vectors or scores (config/model.py _SUFFIX_TO_DEFAULTS); a bare `...Model` is served as a decoder where its folder has no pooling file."""
 
 
 class Schedule(Struct, frozen=True, kw_only=True):
@@ -33,9 +46,10 @@ def schedule(shape: ModelShape, gpu: Gpu, behaviour: VllmBehaviour, settings: Se
         item = behaviour.prefix_item_tokens.get(shape.architecture, 0)
         budget = max(budget, item) if shape.image_prefix and not settings.language_only else budget
         budget = min(seqs * context, budget) if context else budget
+        budget = budget if shape.causal else max(budget, context)  # a prompt that is seen both ways cannot be cut
     if settings.max_num_seqs is None:
         seqs = min(seqs, budget)
-    overlapped = _async(behaviour, settings)
+    overlapped = _async(shape, behaviour, settings)
     return Schedule(
         token_budget=budget,
         max_num_seqs=seqs,
@@ -45,10 +59,16 @@ def schedule(shape: ModelShape, gpu: Gpu, behaviour: VllmBehaviour, settings: Se
     )
 
 
-def _async(behaviour: VllmBehaviour, settings: Settings) -> bool:
+def pools(shape: ModelShape, settings: Settings) -> bool:
+    """The engine serves vectors or scores: `--runner`, else an encoder or a class named so."""
+    runner = settings.extra.get("runner", "auto")
+    return runner == "pooling" if runner != "auto" else not shape.causal or shape.architecture.endswith(POOLING_ENDINGS)
+
+
+def _async(shape: ModelShape, behaviour: VllmBehaviour, settings: Settings) -> bool:
     if settings.async_scheduling is not None:
         return settings.async_scheduling
-    if not behaviour.async_scheduling:
+    if not behaviour.async_scheduling or pools(shape, settings):
         return False
     v2 = behaviour.v2_runner and settings.speculative_method not in V1_ONLY_METHODS
     return v2 or not (settings.parallel.pp > 1 or settings.speculative_method in ("ngram", "suffix"))

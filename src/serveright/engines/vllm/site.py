@@ -64,15 +64,31 @@ def output_groups(shape: ModelShape) -> int:
 
 
 def as_read(shape: ModelShape, behaviour: VllmBehaviour, *, remote: bool) -> ModelShape:
-    """The model as transformers' own config class hands it over: some overwrite `head_dim` by the rope part's, which linear layers then take.
+    """The model as its classes take it: some config classes overwrite `head_dim` by the rope part's, which linear layers then take; some models expand latent rows, some close a last incomplete group of layers by softmax attention.
 
     `remote`: the repository's class is used instead (`--trust-remote-code` with an `auto_map`).
     """
+    if shape.architecture in behaviour.expanded_latent:
+        return replace(shape, layers=tuple(replace(layer, mixers=tuple(map(_expanded, layer.mixers))) for layer in shape.layers))
+    if shape.architecture in behaviour.rest_softmax:
+        shape = replace(shape, layers=_rest_as_softmax(shape.layers))
     rope = next((m.rope_dim for m in latents(shape)), 0)
     if remote or not rope or shape.model_type not in behaviour.head_dim_overwritten:
         return shape
     layers = tuple(replace(layer, mixers=tuple(_narrowed(m, rope) for m in layer.mixers)) for layer in shape.layers)
     return replace(shape, layers=layers)
+
+
+def _rest_as_softmax(layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
+    last = next((layer for layer in reversed(layers) if not any(isinstance(m, Recurrent) for m in layer.mixers)), None)
+    return layers if last is None else tuple(replace(layer, mixers=last.mixers) if layer.index > last.index else layer for layer in layers)
+
+
+def _expanded(m: Mixer) -> Mixer:
+    if not isinstance(m, Latent):
+        return m
+    width = m.nope_dim + m.rope_dim
+    return Attention(kind="full", query_heads=m.query_heads, kv_heads=m.query_heads, head_dim=width, v_head_dim=width)
 
 
 def _narrowed(m: Mixer, dim: int) -> Mixer:
