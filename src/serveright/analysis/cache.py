@@ -197,7 +197,10 @@ def _state(rows: Rows, layers: int, shape: ModelShape, default: StateDefaults) -
 
 
 def _total(parts: list[CachePart], total: int) -> Derivation:
-    values: dict[str, int | float] = {f"part_{i}": part.bytes for i, part in enumerate(parts, 1)}
+    names = [f"{part.kind}_{part.mixer}" for part in parts]
+    values: dict[str, int | float] = {
+        name if names.count(name) == 1 else f"{name}_{i}": part.bytes for i, (name, part) in enumerate(zip(names, parts, strict=True), 1)
+    }
     return Derivation(
         name="logical_bytes_per_sequence",
         formula=" + ".join(values),

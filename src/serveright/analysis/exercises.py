@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 from serveright.analysis.cache import logical_cache
 from serveright.analysis.describe import attention_entries
+from serveright.types.derivation import Derivation
 from serveright.types.design import Reason
 from serveright.types.engine import Parallel, Sized
 from serveright.types.lessons import KINDS, LETTERS, Exercise, ExerciseKind, Grade, Progress
@@ -104,9 +105,29 @@ def cache_bytes(seed: int, difficulty: int, shape: ModelShape) -> Exercise:
         why=tuple(
             msg("{kind}: {layers} layers, {bytes:n} bytes a token", kind=part.mixer, layers=part.layers, bytes=part.bytes_per_token) for part in cache.parts
         ),
-        derivation=cache.derivation,
+        derivation=_one_token(cache.derivation),
         topic="attention",
     )
+
+
+def _one_token(parts: Sequence[Derivation]) -> tuple[Derivation, ...]:
+    """The same derivation for one more token: what the layers that grow add, without lengths, windows and states."""
+    growing = [d for d in parts if "tokens / ratio" in d.formula]
+    steps = [
+        Derivation(
+            name=d.name.replace("_bytes.", "_bytes_per_token."),
+            formula="layers * width * element_bytes / ratio",
+            values={name: d.values[name] for name in ("layers", "width", "element_bytes", "ratio")},
+            result=d.values["layers"] * d.values["width"] * d.values["element_bytes"] / d.values["ratio"],
+            unit="B",
+            reason=d.reason,
+        )
+        for d in growing
+    ]
+    values = {f"part_{i}": step.result for i, step in enumerate(steps, 1)}
+    reason = msg("what all layers that grow add together")
+    total = Derivation(name="bytes_per_token", formula=" + ".join(values), values=values, result=sum(values.values()), unit="B", reason=reason)
+    return (*steps, total) if steps else ()
 
 
 def users(seed: int, difficulty: int, shape: ModelShape, sized: Sized, gpu: str, count: int) -> Exercise:

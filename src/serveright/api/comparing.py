@@ -14,6 +14,7 @@ from serveright.api.siblings import released_format
 from serveright.catalog.gates import load_gates
 from serveright.catalog.gpus import gpu_keys, load_gpu, parse_gpu_spec
 from serveright.errors import UsageError
+from serveright.outputs.views.words import SHORT
 from serveright.readers.model import read_model_files
 from serveright.types.choosing import CompareReport
 from serveright.types.curves import Curves
@@ -23,8 +24,6 @@ from serveright.types.hardware import Fleet, Gpu
 from serveright.types.source import ModelFiles
 from serveright.types.text import Msg, msg
 from serveright.types.traffic import Traffic
-
-PATHS: dict[VerdictName, Msg] = {"best": msg("best path"), "degraded": msg("slower path"), "unknown": msg("no source says"), "blocked": msg("does not run")}
 
 
 def compare(
@@ -115,9 +114,9 @@ def _kernels(model: Model, gpu: Gpu, engines: Sequence[Engine], best: Candidate 
         verdict = _verdict(model, gpu, engine)
         if best is not None and best.sized is not None and best.engine == engine.name:
             backend = best.sized.resolved.attention_decode
-            yield msg("{engine}: {verdict} ({backend})", engine=engine.name, verdict=PATHS[verdict], backend=backend)
+            yield msg("{engine}: {verdict} ({backend})", engine=engine.name, verdict=SHORT[verdict], backend=backend)
         else:
-            yield msg("{engine}: {verdict}", engine=engine.name, verdict=PATHS[verdict])
+            yield msg("{engine}: {verdict}", engine=engine.name, verdict=SHORT[verdict])
 
 
 def _runs_on(model: Model, engines: Sequence[Engine]) -> tuple[int, ...]:

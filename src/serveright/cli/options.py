@@ -131,10 +131,12 @@ def _write(option: str, file: str, data: bytes) -> None:
         raise InputError(msg("{option} {file}: cannot be written ({why})", option=option, file=file, why=error.strerror or "")) from error
 
 
-def output(formats: tuple[str, ...] = FORMATS) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Adds the common options and hands the command one `out: Output`."""
+def output(formats: tuple[str, ...] = FORMATS, *, watch: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Adds the common options and hands the command one `out: Output`; `watch` False where the verb watches something of its own."""
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        again = click.option("--watch", "watched", metavar="FILE", help=say(msg("Run again whenever FILE changes, until Ctrl-C.")))
+
         @click.option("--format", "format_", type=click.Choice(formats), default=None, help=say(msg("How to print the result.")))
         @click.option("--json", "as_json", is_flag=True, help=say(msg("Short for --format json.")))
         @click.option("-o", "--output", "file", metavar="FILE", help=say(msg("Write the result to FILE.")))
@@ -146,7 +148,6 @@ def output(formats: tuple[str, ...] = FORMATS) -> Callable[[Callable[..., None]]
         @click.option("--color", type=click.Choice(("auto", "always", "never")), default="auto", help=say(msg("Colour; NO_COLOR is honoured.")))
         @click.option("-q", "--quiet", is_flag=True, help=say(msg("Print only the shortest answer.")))
         @click.option("-v", "--verbose", is_flag=True, help=say(msg("Say more on stderr.")))
-        @click.option("--watch", metavar="FILE", help=say(msg("Run again whenever FILE changes, until Ctrl-C.")))
         @click.option("--exit-zero", is_flag=True, help=say(msg("Exit with 0 even when the answer is a no.")))
         @functools.wraps(function)
         def command(
@@ -161,7 +162,7 @@ def output(formats: tuple[str, ...] = FORMATS) -> Callable[[Callable[..., None]]
             quiet: bool,
             verbose: bool,
             exit_zero: bool,
-            watch: str | None,
+            watched: str | None = None,
             **rest: Any,
         ) -> None:
             if as_json and format_ not in (None, "json"):
@@ -169,14 +170,14 @@ def output(formats: tuple[str, ...] = FORMATS) -> Callable[[Callable[..., None]]
             chosen = "json" if as_json else format_ or "text"
             out = Output(format=chosen, file=file, plot=plot, lang=lang, explain=explain, color=color, quiet=quiet, verbose=verbose, exit_zero=exit_zero)
             run = functools.partial(function, out=out, **rest)
-            if watch is None:
+            if watched is None:
                 run()
                 return
             from serveright.cli.watching import repeat
 
-            repeat(watch, run)
+            repeat(watched, run)
 
-        return command
+        return again(command) if watch else command
 
     return decorate
 

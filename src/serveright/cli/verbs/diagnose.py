@@ -14,7 +14,7 @@ EVERY_S = 5.0
 
 
 @click.command("diagnose", help=say(msg("Name the cause of a fault from whatever there is: logs, metrics, the command, a sentence, a running server.")))
-@click.option("--log", "logs", multiple=True, metavar="FILE", help=say(msg("A server's log, .gz too; several for rotated logs or ranks.")))
+@click.option("--log", "logs", multiple=True, metavar="FILE", help=say(msg("A server's log, .gz too, - for a pipe; several for rotated logs or ranks.")))
 @click.option("--metrics", multiple=True, metavar="FILE|URL", help=say(msg("A /metrics page, a Prometheus API answer, or a URL; several give rates.")))
 @click.option("--command", "launch", metavar="FILE|TEXT", help=say(msg("The launch command, as a file or in quotes.")))
 @click.option("--config", "model", metavar="MODEL", help=say(msg("The model: config.json, directory, Hub id or alias.")))
@@ -27,7 +27,7 @@ EVERY_S = 5.0
 @click.option("--probe", is_flag=True, help=say(msg("Send a few small requests to --url, each said before it is sent.")))
 @click.option("--watch", is_flag=True, help=say(msg("Read the metrics every few seconds and report changes until Ctrl-C.")))
 @click.option("--calibrate-out", metavar="FILE", help=say(msg("Write what the log says about memory for later plans.")))
-@output()
+@output(watch=False)
 def command(
     logs: tuple[str, ...], metrics: tuple[str, ...], launch: str | None, model: str | None, gpu: str | None, engine: str | None,
     symptoms: tuple[str, ...], smi: str | None, bench: str | None, url: str | None, probe: bool, watch: bool, calibrate_out: str | None, out: Output,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from serveright.types.document import Block, Bullets, Code, Derivations, Document, Heading, Pairs, Paragraph
-from serveright.types.lessons import KINDS, LETTERS, Exercise, ExerciseKind, LearnReport, LessonSet
+from serveright.types.lessons import KINDS, LETTERS, Exercise, ExerciseKind, LearnReport, LessonSet, Progress
 from serveright.types.text import Msg, msg
 
 KIND_NAMES: dict[ExerciseKind, Msg] = {
@@ -30,15 +30,20 @@ def _blocks(report: LearnReport) -> Iterator[Block]:
         yield Heading(KIND_NAMES[report.exercise.kind])
         yield from question(report.exercise)
         yield Paragraph(msg("answer with: serveright learn --answer …"), "dim")
-    yield Pairs(tuple((KIND_NAMES[kind], f"{report.progress.level.get(kind, 0):.0%} ({report.progress.tries.get(kind, 0)})") for kind in KINDS))
+    yield Pairs(tuple((KIND_NAMES[kind], _standing(report.progress, kind)) for kind in KINDS))
     yield Paragraph(msg("kept in {file}", file=report.state_file), "dim")
+
+
+def _standing(progress: Progress, kind: ExerciseKind) -> Msg:
+    tries = progress.tries.get(kind, 0)
+    return msg("{level:.0%}, {n:n} answered", level=progress.level.get(kind, 0), n=tries) if tries else msg("not tried yet")
 
 
 def question(exercise: Exercise) -> Iterator[Block]:
     """The question and what is given."""
     yield Paragraph(exercise.question, "strong")
-    if exercise.kind not in ("fault", "symptom"):
-        yield Paragraph(msg("model: {model}", model=exercise.model if exercise.kind != "family" else "?"))
+    if exercise.kind not in ("fault", "symptom", "family"):
+        yield Paragraph(msg("model: {model}", model=exercise.model))
     for name, value in exercise.given.items():
         if name in ("command", "log"):
             yield Code(value, language="text")

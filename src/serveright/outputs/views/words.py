@@ -14,7 +14,7 @@ VERDICTS: dict[VerdictName, tuple[Msg, Style]] = {
     "unknown": (msg("no source says for sure"), "warn"),
     "blocked": (msg("does not run"), "bad"),
 }
-SHORT: dict[VerdictName, Msg] = {"best": msg("best path"), "degraded": msg("slower path"), "unknown": msg("no source says"), "blocked": msg("does not run")}
+SHORT: dict[VerdictName, Msg] = {"best": msg("best path"), "degraded": msg("slower path"), "unknown": msg("no source says"), "blocked": msg("blocked")}
 EFFECTS: dict[str, Msg] = {
     "crash": msg("does not start or stops"),
     "wrong_output": msg("wrong answers"),
