@@ -40,7 +40,15 @@ def parse_bytes(text: str) -> int:
     match = _QUANTITY.fullmatch(text)
     if match is None or match[2].lower() not in _FACTORS:
         raise ValueError(text)
-    return round(float(match[1].replace("_", "")) * _FACTORS[match[2].lower()])
+    value = float(match[1].replace("_", "")) * _FACTORS[match[2].lower()]
+    if value == float("inf"):
+        raise ValueError(text)
+    return round(value)
+
+
+def parse_whole(text: str | None) -> int | None:
+    """A whole number from 0 as a file holds it; None for anything else, and for more digits than any count has."""
+    return int(text) if text is not None and re.fullmatch(r"[0-9]{1,18}", text) else None
 
 
 def parse_count(text: str) -> int:
@@ -53,7 +61,7 @@ def parse_count(text: str) -> int:
     if match is None or factor is None:
         raise ValueError(text)
     value = float(match[1].replace("_", "")) * factor
-    if value != int(value):
+    if not value.is_integer():
         raise ValueError(text)
     return int(value)
 

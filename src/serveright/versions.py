@@ -2,7 +2,7 @@
 
 import re
 
-_PARTS = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:\.?(rc|a|b|dev|post)(\d+))?")
+_PARTS = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?(?:\.?(rc|a|b|dev|post)(\d{1,9}))?")
 _RANK = {"dev": -4, "a": -3, "b": -2, "rc": -1, None: 0, "post": 1}
 
 
@@ -28,3 +28,9 @@ def at_least(version: str, bound: str) -> bool:
 def within(version: str, since: str | None, until: str | None) -> bool:
     """`since` <= version < `until`, open where None."""
     return (since is None or at_least(version, since)) and (until is None or not at_least(version, until))
+
+
+def released(version: str) -> bool:
+    """Whether this is a release and not a build between releases or of somebody's own: no `dev`, no `rc`, no local part."""
+    match = _PARTS.fullmatch(version.strip())
+    return match is not None and match.group(5) in (None, "post")

@@ -116,9 +116,10 @@ def test_a_known_model_by_id_and_alias() -> None:
         (b"PK\x03\x04rest", "{what}"),
         (pickle.dumps({"a": 1}), "{what}"),
         (struct.pack("<Q", 20) + b'{"a.weight": {}}    ', "safetensors"),
-        (b"\xff\xfe\x00", "not text"),
+        (b"\xff\xfe\x00", "UTF-16"),
         (b'{"a": "\x00"}', "binary"),
-        (json.dumps({"a": 1}).encode("utf-16"), "not text"),
+        (json.dumps({"a": 1}).encode("utf-16"), "UTF-16"),
+        (b"{\xff}", "not text"),
     ],
 )
 def test_what_is_no_config_gets_one_clear_message(tmp_path: Path, content: bytes, words: str) -> None:

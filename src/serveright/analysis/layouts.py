@@ -10,6 +10,7 @@ from serveright.types.hardware import Fleet, Gpu
 from serveright.types.model import Attention, Latent, ModelShape, Recurrent
 from serveright.types.text import Msg, msg
 from serveright.types.weights import Indivisible
+from serveright.units import parse_whole
 
 Cuts = Callable[[int, int], tuple[Indivisible, ...]]
 """(tp, ep) -> what does not divide (`analysis.divisibility` with shape and checkpoint bound)."""
@@ -164,7 +165,7 @@ _WORD = {"TP": "tp", "DP": "dp", "EP": "ep", "PP": "pp", "DCP": "dcp"}
 def parse(text: str) -> Parallel | None:
     """`name` read backwards (`2xTP4+EP4`, in any case; EP without a number is the whole deployment); None where it is no layout."""
     copies, _, rest = text.strip().upper().rpartition("X")
-    if copies and not copies.isdigit():
+    if copies and parse_whole(copies) is None:
         return None
     found: dict[str, int] = {}
     for word in rest.split("+"):
@@ -174,7 +175,7 @@ def parse(text: str) -> Parallel | None:
         number = word[len(letters) :]
         if not number and letters != "EP":
             return None
-        found[letters] = int(number or 0)
+        found[letters] = parse_whole(number or "0") or 0
     sizes = {_WORD[letters]: value for letters, value in found.items()}
     whole = sizes.get("tp", 1) * sizes.get("dp", 1)
     sizes["ep"] = (sizes.get("ep", 1) or whole) if "ep" in sizes else 1

@@ -1,6 +1,5 @@
 """Read somebody else's command against the model, the GPU and the engine's version. Nothing in an audited file is run, nothing is fetched unless asked."""
 
-import codecs
 import os
 import stat
 import sys
@@ -18,10 +17,12 @@ from serveright.analysis.parsers import choose_parsers
 from serveright.api.checking import template
 from serveright.api.engines import Engine, load_engines, parse_engines
 from serveright.api.loading import Model, load_model
+from serveright.api.online import as_loaded
 from serveright.api.sized import size_on
 from serveright.catalog import models
 from serveright.catalog.engines import load_table, table_index
 from serveright.catalog.gpus import parse_gpu_spec
+from serveright.catalog.own import existing, refuse_utf16
 from serveright.errors import InputError, UsageError, UserError
 from serveright.outputs import shell
 from serveright.outputs.language import rule_page
@@ -45,6 +46,8 @@ from serveright.types.text import Msg, msg
 READ_ENDINGS = frozenset({".sh", ".bash", ".yaml", ".yml", ".json", ".service", ".sbatch", ".slurm", ".py", ".toml", ".env", ".txt", ".md", ""})
 MANY, CHUNK, KEPT = 256, 32, 4096
 """Files from which processes are worth their start, files a process takes at once, and sizings it remembers."""
+MOST_REREAD = 16 << 20
+"""Characters of one file that its correction may read again, once for each command."""
 SKIPPED_FOLDERS = frozenset({".git", ".venv", "node_modules", "__pycache__", ".tox"})
 
 
@@ -105,8 +108,8 @@ class _File(Struct, frozen=True):
 def _files(paths: Iterable[str]) -> Iterator[_File]:
     """Every path given, folders walked in order, without version control and environments."""
     for name in paths:
-        path = Path(name)
-        if name != "-" and path.is_dir():
+        path = existing(name)
+        if name != "-" and path is not None and path.is_dir():
             yield from (_File(str(file), inside=True) for file in sorted(_walk(path)))
         else:
             yield _File(name)
@@ -156,8 +159,7 @@ def _limited(stream: BinaryIO, name: str) -> bytes:
     raw = stream.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
         raise InputError(msg("{path} is too long: files up to {limit:gib} are read", path=name, limit=MAX_BYTES))
-    if raw[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        raise InputError(msg("{path} is written in UTF-16, which no shell and no engine reads", path=name), msg("Save it as UTF-8."))
+    refuse_utf16(raw, name)
     return raw
 
 
@@ -169,9 +171,8 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 def audit_text(raw: bytes, file: str, asked: Ask, *, fix: bool = False, unsafe_fixes: bool = False) -> AuditReport:
     """The audit of one file's content. A real file's `--config` beside it is read too."""
-    path = Path(file)
-    real = asked.local and file != "-" and path.is_file()
-    reading = Reader(table_of, _override(asked)).file(path) if real else read(raw, file, asked)
+    path = existing(file) if asked.local and file != "-" else None
+    reading = Reader(table_of, _override(asked)).file(path) if path is not None and path.is_file() else read(raw, file, asked)
     text = raw.decode("utf-8-sig", errors="replace")
     suppressions = read_suppressions(text, file)
     contexts = [Context.of(command, facts_of(command, asked)) for command in reading.commands]
@@ -215,7 +216,7 @@ def _engine_of(name: EngineName, version: str | None) -> Engine | None:
 def _model_of(name: str, fetch: bool, local: bool) -> Model | None:
     """The model of a command where its config is at hand: a local path, the catalogue, and only if asked the Hub."""
     known = models.find(name)
-    if known is None and not fetch and not (local and Path(name).exists()):
+    if known is None and not fetch and not (local and existing(name)):
         return None
     try:
         return load_model(known if known is not None and not local else name)
@@ -236,19 +237,23 @@ def facts_of(command: LaunchCommand, asked: Ask) -> Facts:
         gpu=fleet.gpu if fleet else None,
         gpu_count=fleet.count if fleet else _given_count(command),
         parsers=choose_parsers(None, None, {}, table, load_parser_facts()),
+        read_from=table_index(command.engine).versions[-1],
     )
     name = asked.model or command.model
     model = _model_of(name, asked.fetch, asked.local) if name else None
     base = models.base_of(name) if name else None
     if model is None:
         return facts if base is None else _from_base(facts, load_model(base), table)
+    model = as_loaded(model, Given(command, table).settings)
     known = model.files.facts
     if base is not None and "parsers" not in known:
         known = {**models.load(base).facts, **known}
     parsers = choose_parsers(model.shape, template(model.files), known, table, load_parser_facts())
     facts = replace(facts, files=model.files, shape=model.shape, checkpoint=model.checkpoint, need=model.need, family=model.family, parsers=parsers)
     engine = _engine_of(command.engine, command.engine_version)
-    return facts if fleet is None or engine is None else _sized(facts, command, engine, model, fleet)
+    if fleet is None or engine is None or not Given(command, table).layout_known:
+        return facts
+    return _sized(facts, command, engine, model, fleet)
 
 
 def _from_base(facts: Facts, base: Model, table: EngineTable) -> Facts:
@@ -324,6 +329,9 @@ def _fix(text: str, file: str, asked: Ask, suppressions: list[Suppression], *, u
     before, applied = text, 0
     left: list[Msg] = []
     count = len(read(text.encode(), file, asked).commands)
+    if count * len(text) > MOST_REREAD:
+        left.append(msg("{count:n} commands in one file of this size are too many to correct: split it", count=count))
+        count = 0
     for place in range(count):
         command = read(text.encode(), file, asked).commands[place]
         findings = audit_command(Context.of(command, facts_of(command, asked)), asked.select, asked.ignore, suppressions)

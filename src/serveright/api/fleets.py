@@ -87,9 +87,7 @@ def _readable(found: Iterable[Piece], notes: list[Msg]) -> Iterator[Piece]:
         if len(piece.raw) <= MAX_BYTES:
             yield piece
         else:
-            notes.append(
-                msg("{path} is left out: it has {size:gib}, and files up to {limit:gib} are read", path=piece.file, size=len(piece.raw), limit=MAX_BYTES)
-            )
+            notes.append(msg("{path} is left out: files up to {limit:gib} are read", path=piece.file, limit=MAX_BYTES))
 
 
 def _distinct(found: Iterable[Piece], seen: dict[str, str]) -> Iterator[Piece]:
@@ -131,25 +129,22 @@ def read_rows(file: Path) -> Iterator[Row]:
     try:
         with file.open("rb") as lines:
             for number, line in enumerate(lines, 1):
-                try:
-                    yield msgspec.json.decode(line, type=Row)
-                except msgspec.MsgspecError as error:
-                    raise InputError(msg("{path}, line {line}: no row of a fleet ({why})", path=str(file), line=number, why=str(error)[:200])) from error
+                yield _row(line, number, file)
     except OSError as error:
         raise InputError(msg("{path} cannot be read: {why}", path=str(file), why=error.strerror or "")) from error
 
 
 def known(file: Path, *, repair: bool = False) -> Known:
-    """The complete pieces of a row file; `repair` cuts off what a kill left half written."""
+    """The complete pieces of a row file; `repair` cuts off what a kill left half written. Raises InputError for any other file."""
     found = Known({}, {}, file)
     if not file.exists():
         return found
     good = offset = start = 0
     with file.open("rb") as lines:
-        for line in lines:
-            row = _row(line)
-            if row is None:
+        for number, line in enumerate(lines, 1):
+            if not line.endswith(b"\n"):
                 break
+            row = _row(line, number, file)
             if row.part == 0:
                 start = offset
             offset += len(line)
@@ -163,22 +158,14 @@ def known(file: Path, *, repair: bool = False) -> Known:
     return found
 
 
-class _Mark(Struct, frozen=True):
-    """What resuming needs of a row."""
-
-    piece: str
-    part: int
-    parts: int
-    digest: str
-
-
-def _row(line: bytes) -> _Mark | None:
-    if not line.endswith(b"\n"):
-        return None
+def _row(line: bytes, number: int, file: Path) -> Row:
     try:
-        return msgspec.json.decode(line, type=_Mark)
-    except msgspec.MsgspecError:
-        return None
+        return msgspec.json.decode(line, type=Row)
+    except msgspec.MsgspecError as error:
+        raise InputError(
+            msg("{path}, line {line}: no row of a fleet ({why})", path=str(file), line=number, why=str(error)[:200]),
+            msg("Give the rows that `serveright fleet` wrote."),
+        ) from error
 
 
 def _lines_at(known: Known, digest: str) -> bytes:

@@ -1,7 +1,6 @@
 """Accelerators by the names people write for them, and `8xh200` as a fleet. Unknown names get suggestions, never a guess."""
 
 import re
-import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,13 +8,14 @@ from typing import Any
 import msgspec
 
 from serveright.catalog.files import FACTS, index, read_toml
+from serveright.catalog.own import read_own_toml
 from serveright.errors import InputError, UnknownName, UsageError
 from serveright.types.hardware import Fleet, Gpu
 from serveright.types.text import msg
 
 _VENDOR_WORDS = re.compile(r"\b(nvidia|geforce|tesla|amd|instinct|radeon|intel|huawei|google|gpu|graphics)\b")
-_COUNT_FIRST = re.compile(r"(\d+)(?:\s*[x*×]\s*|\s+)(.+)", re.IGNORECASE)
-_COUNT_LAST = re.compile(r"(.+?)\s*(?:[:*×]|(?<=[\d\s])x)\s*(\d+)", re.IGNORECASE)
+_COUNT_FIRST = re.compile(r"(\d{1,9})(?:\s*[x*×]\s*|\s+)(.+)", re.IGNORECASE)
+_COUNT_LAST = re.compile(r"(.+?)\s*(?:[:*×]|(?<=[\d\s])x)\s*(\d{1,9})", re.IGNORECASE)
 
 
 def normal_name(text: str) -> str:
@@ -92,10 +92,8 @@ def _convert(data: dict[str, Any]) -> Gpu:
 
 
 def _own_gpu(path: Path) -> Gpu:
+    fix = msg("`serveright facts gpu h200-sxm` shows the form.")
     try:
-        return _convert(read_toml(path))
-    except OSError as error:
-        raise InputError(msg("{path}: cannot be read ({why})", path=str(path), why=error.strerror or str(error))) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        fix = msg("`serveright facts gpu h200-sxm` shows the form.")
+        return _convert(read_own_toml(path, fix))
+    except msgspec.ValidationError as error:
         raise InputError(msg("{path}: not a GPU description ({why})", path=str(path), why=str(error)), fix) from error

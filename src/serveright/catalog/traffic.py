@@ -1,12 +1,12 @@
 """Traffic presets and a user's own traffic file."""
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from serveright.catalog.files import FACTS, read_toml
+from serveright.catalog.own import read_own_toml
 from serveright.errors import InputError, UnknownName
 from serveright.types.text import msg
 from serveright.types.traffic import Traffic
@@ -34,12 +34,10 @@ def _convert(fields: dict[str, Any], name: str) -> Traffic:
 
 
 def _own(path: Path) -> Traffic:
+    fix = msg(
+        "Fields: concurrency or rate_per_s, input_tokens = [median, p95], output_tokens, context_tokens, images_per_request, ttft_target_s, tpot_target_s."
+    )
     try:
-        return _convert(read_toml(path), str(path))
-    except OSError as error:
-        raise InputError(msg("{path}: cannot be read ({why})", path=str(path), why=error.strerror or str(error))) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        fix = msg(
-            "Fields: concurrency or rate_per_s, input_tokens = [median, p95], output_tokens, context_tokens, images_per_request, ttft_target_s, tpot_target_s."
-        )
+        return _convert(read_own_toml(path, fix), str(path))
+    except msgspec.ValidationError as error:
         raise InputError(msg("{path}: not a traffic description ({why})", path=str(path), why=str(error)), fix) from error

@@ -52,10 +52,10 @@ class Pixels(click.ParamType[tuple[int, int]]):
         """(width, height)."""
         if isinstance(value, tuple):
             return value  # pyright: ignore[reportUnknownVariableType]
-        parts = str(value).lower().split("x")
-        if len(parts) != 2 or not all(p.isdigit() and 0 < int(p) <= 100_000 for p in parts):
+        parts = [units.parse_whole(part) or 0 for part in str(value).lower().split("x")]
+        if len(parts) != 2 or not all(0 < part <= 100_000 for part in parts):
             self.fail(say(msg("{value} is not an image size such as 1024x768", value=str(value))), param, ctx)
-        return int(parts[0]), int(parts[1])
+        return parts[0], parts[1]
 
 
 def engine_option(function: Callable[..., None]) -> Callable[..., None]:

@@ -53,6 +53,8 @@ def number_format(weights: dict[str, Any], activations: object, packing: str = "
     """The stored format of one group's `weights` arguments; None where type, bits and strategy make no known one."""
     bits, kind, group = weights.get("num_bits"), weights.get("type", "int"), weights.get("group_size")
     strategy = weights.get("strategy") or ("group" if isinstance(group, int) and group > 0 else "tensor")
+    if not isinstance(strategy, str):
+        return None
     active = _activation_bits(activations)
     size = group if isinstance(group, int) and 0 < group <= 2**20 else None
     if kind == "float" and bits == 4:

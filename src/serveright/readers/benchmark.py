@@ -29,12 +29,16 @@ def parse_benchmark(text: str) -> tuple[BenchPoint, ...]:
     found: list[BenchPoint] = []
     for piece in _objects(text):
         if isinstance(piece.get("benchmarks"), list):
-            found.extend(_guidellm(one) for one in cast("list[dict[str, Any]]", piece["benchmarks"]))
+            found.extend(_guidellm(one) for one in _dicts(piece["benchmarks"]))
         elif str(piece.get("schema", "")).startswith("serveright.measure/"):
-            found.extend(_measured(one) for one in cast("list[dict[str, Any]]", piece.get("samples") or []))
+            found.extend(_measured(one) for one in _dicts(piece.get("samples")))
         elif "mean_ttft_ms" in piece or "median_ttft_ms" in piece:
             found.append(_engine_tool(piece))
     return tuple(found)
+
+
+def _dicts(value: object) -> list[dict[str, Any]]:
+    return [cast("dict[str, Any]", one) for one in cast("list[object]", value) if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def _objects(text: str) -> list[dict[str, Any]]:
@@ -90,13 +94,11 @@ def _measured(sample: dict[str, Any]) -> BenchPoint:
 
 
 def _guidellm(run: dict[str, Any]) -> BenchPoint:
-    metrics = cast("dict[str, Any]", run.get("metrics") or {})
-
     def mean(name: str, which: str = "mean") -> float | None:
-        stats: Any = metrics.get(name)
-        for key in ("successful", which):
-            stats = cast("dict[str, Any]", stats).get(key) if isinstance(stats, dict) else None
-        return float(stats) if isinstance(stats, int | float) else None
+        inside: Any = run
+        for key in ("metrics", name, "successful"):
+            inside = cast("dict[str, Any]", inside).get(key) if isinstance(inside, dict) else None
+        return _number(cast("dict[str, Any]", inside), which) if isinstance(inside, dict) else None
 
     ttft, median, itl = mean("time_to_first_token_ms"), mean("time_to_first_token_ms", "median"), mean("inter_token_latency_ms")
     return BenchPoint(

@@ -13,6 +13,7 @@ from serveright.readers.shell import Script, Value
 from serveright.readers.yaml_tree import Node, get, items, pairs, place, placed, text, word
 from serveright.types.command import Word
 from serveright.types.text import Msg
+from serveright.units import parse_whole
 
 _VARIABLE = re.compile(r"(?<!\$)\$\{([A-Za-z_]\w*)(?::?-([^}]*))?\}")
 
@@ -87,9 +88,8 @@ def _defaults(value: str) -> str:
 
 def _gpu_count(service: Node, env: dict[str, Word]) -> int | None:
     for device in items(get(service, "deploy", "resources", "reservations", "devices")):
-        count = text(get(device, "count"))
-        if count and count.isdigit():
-            return int(count)
+        if (count := parse_whole(text(get(device, "count")))) is not None:
+            return count
         listed = items(get(device, "device_ids"))
         if listed:
             return len(listed)

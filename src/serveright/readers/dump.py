@@ -5,16 +5,22 @@ A dump is streamed: memory holds one item, never the file (JSON lists excepted, 
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 import msgspec
 from msgspec import Struct
 
+from serveright.catalog.own import read_own
 from serveright.errors import InputError
+from serveright.readers.launch import MAX_BYTES
 from serveright.types.text import msg
 
 ENDINGS = frozenset({".sh", ".bash", ".yaml", ".yml", ".json", ".service", ".sbatch", ".slurm", ".py", ".toml", ".env", ".txt", ".md", ""})
 SKIPPED = frozenset({".git", ".venv", "node_modules", "__pycache__", ".tox"})
+MAX_LIST_BYTES = 1 << 30
+"""Of a JSON list, which is held whole."""
 LARGE = 1 << 20
 """Files beyond this are cut into their documents or items; smaller ones are read whole, so that places stay those of the file."""
 _KIND = re.compile(r"^kind:\s*[\"']?(\w+)", re.MULTILINE)
@@ -77,12 +83,13 @@ def _of_file(file: Path, name: str) -> Iterator[Piece]:
     elif ending in (".yaml", ".yml") and file.stat().st_size > LARGE:
         yield from _documents(file, name)
     else:
-        yield Piece(name, name, file.read_bytes())
+        with file.open("rb") as whole:
+            yield Piece(name, name, whole.read(MAX_BYTES + 1))
 
 
 def _json_items(file: Path, name: str) -> Iterator[Piece]:
     try:
-        items = msgspec.json.decode(file.read_bytes(), type=_Items).items
+        items = msgspec.json.decode(read_own(file, limit=MAX_LIST_BYTES), type=_Items).items
     except msgspec.DecodeError as error:
         raise InputError(msg("{path}: not readable as JSON: {why}", path=str(file), why=str(error)[:200])) from error
     for number, item in enumerate(items):
@@ -97,12 +104,12 @@ def _json_items(file: Path, name: str) -> Iterator[Piece]:
 def _yaml_items(file: Path, name: str) -> Iterator[Piece]:
     """Items begin with `- ` at the list's own depth; each is put back to depth 0 so that it reads as a document."""
     depth = -1
-    number = 0
+    number = size = 0
     block: list[str] = []
     first = 1
     with file.open(encoding="utf-8", errors="replace") as lines:
         inside = False
-        for count, line in enumerate(lines, 1):
+        for count, line in _numbered(lines):
             stripped = line.lstrip(" ")
             if not inside:
                 inside = line.rstrip() == "items:"
@@ -113,9 +120,12 @@ def _yaml_items(file: Path, name: str) -> Iterator[Piece]:
                 if block:
                     yield _item(block, name, number, first)
                     number += 1
-                block, first = [line[depth + 2 :]], count
+                block, first, size = [line[depth + 2 :]], count, 0
             elif depth >= 0 and (line[: depth + 2].isspace() or not stripped.strip()):
-                block.append(line[depth + 2 :] if len(line) > depth + 2 else "\n")
+                # what is too long stays too long with this line, and is left out
+                if size <= MAX_BYTES:
+                    block.append(line[depth + 2 :] if len(line) > depth + 2 else "\n")
+                size += len(line)
             elif depth >= 0:
                 break
     if block:
@@ -137,18 +147,24 @@ def _item(block: list[str], name: str, number: int, line: int) -> Piece:
 
 def _documents(file: Path, name: str) -> Iterator[Piece]:
     block: list[str] = []
-    first = number = 0
+    first = number = size = 0
     with file.open(encoding="utf-8", errors="replace") as lines:
-        for count, line in enumerate(lines, 1):
+        for count, line in _numbered(lines):
             if line.startswith("---") and line[3:].strip() == "":
                 if block:
                     yield Piece(f"{name}[{number}]", f"{name}[{number}].yaml", "".join(block).encode(), first + 1)
                     number += 1
-                block, first = [], count
-            else:
+                block, first, size = [], count, 0
+            elif size <= MAX_BYTES:
                 block.append(line)
+                size += len(line)
     if block:
         yield Piece(f"{name}[{number}]", f"{name}[{number}].yaml", "".join(block).encode(), first + 1)
+
+
+def _numbered(lines: TextIO) -> Iterator[tuple[int, str]]:
+    """Lines from 1; one without an end is cut, not held."""
+    return enumerate(iter(partial(lines.readline, MAX_BYTES + 1), ""), 1)
 
 
 def _identity(kind: str, namespace: str, name: str) -> str:

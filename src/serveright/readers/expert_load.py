@@ -10,13 +10,13 @@ import re
 import zipfile
 from collections import OrderedDict
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
+from serveright.catalog.own import LIMIT_BYTES, read_own, refuse_utf16
 from serveright.errors import InputError
-from serveright.readers.json_object import LIMIT_BYTES, parse_object
+from serveright.readers.json_object import parse_object
 from serveright.types.text import Msg, msg
 
 if TYPE_CHECKING:
@@ -48,14 +48,10 @@ class ExpertLoad(Struct, frozen=True, kw_only=True):
 
 def read_expert_load(path: str) -> ExpertLoad:
     """The loads in the file at `path`. Raises InputError naming file and place."""
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(msg("{path}: cannot be read ({why})", path=path, why=error.strerror or ""), FORM) from error
-    if len(data) > LIMIT_BYTES:
-        raise _wrong(path, msg("larger than any such dump"))
+    data = read_own(path, FORM)
     if data.startswith(b"PK"):
         return _load(path, _torch(path, data))
+    refuse_utf16(data, path)
     text = data.decode("utf-8-sig", "replace")
     if text.lstrip().startswith("{"):
         return _load(path, parse_object(data, path))
@@ -112,21 +108,24 @@ def _records(path: str, dump: dict[str, Any]) -> "np.ndarray[Any, Any]":
 
 def _csv(path: str, text: str) -> list[list[float]]:
     """One line a layer, or `layer,expert,tokens` with that header."""
-    lines = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text)) if any(cell.strip() for cell in row)]
+    try:
+        lines = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines()) if any(cell.strip() for cell in row)]
+    except csv.Error as error:
+        raise _wrong(path, msg("no CSV ({why})", why=str(error))) from error
     if not lines:
         raise _wrong(path, msg("the file is empty"))
     head = [cell.lower() for cell in lines[0]]
     named = head[:2] == ["layer", "expert"] and len(head) == 3
     body = lines[1:] if not _number(lines[0][-1]) else lines
-    try:
-        numbers = [[float(cell) for cell in row] for row in body]
-    except ValueError as error:
-        raise _wrong(path, msg("a cell is no number ({why})", why=str(error))) from error
+    wrong = next((cell for row in body for cell in row if not _number(cell)), None)
+    if wrong is not None:
+        raise _wrong(path, msg("{cell} is no number", cell=wrong[:40]))
+    numbers = [[float(cell) for cell in row] for row in body]
     return _long(path, numbers) if named else numbers
 
 
 def _number(cell: str) -> bool:
-    return bool(re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?", cell, re.IGNORECASE))
+    return bool(re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", cell, re.IGNORECASE))
 
 
 def _long(path: str, rows: list[list[float]]) -> list[list[float]]:

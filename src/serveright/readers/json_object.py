@@ -3,11 +3,10 @@
 import json
 from typing import Any, cast
 
+from serveright.catalog.own import LIMIT_BYTES, own_text
 from serveright.errors import InputError
 from serveright.types.text import Msg, msg
-from serveright.units import MIB
 
-LIMIT_BYTES = 64 * MIB
 LIMIT_DEPTH = 64
 _MAGIC = {
     b"GGUF": msg("a GGUF file; vLLM and SGLang plan from the config.json of the original model"),
@@ -82,10 +81,7 @@ def _text(data: bytes, origin: str) -> str:
             raise InputError(msg("{file}: {what}", file=origin, what=what), msg("Give the folder or the config.json of the model."))
     if len(data) > 8 and data[8:9] == b"{" and int.from_bytes(data[:8], "little") < 2**40 and b"\x00" in data[:8]:
         raise InputError(msg("{file}: a safetensors file holds weights, no config", file=origin), msg("Give the config.json beside it."))
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(msg("{file}: not text (byte {position} is no UTF-8)", file=origin, position=error.start)) from error
+    text = own_text(data, origin)
     if "\x00" in text:
         raise InputError(msg("{file}: binary data, not JSON", file=origin))
     if not text.strip():

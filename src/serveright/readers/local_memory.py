@@ -1,12 +1,13 @@
 """What a start-up log taught about memory (`diagnose --calibrate-out`), read back for later plans."""
 
 from pathlib import Path
-from typing import Any, cast
 
 from msgspec import DecodeError, Struct
 from msgspec.json import decode
 
+from serveright.catalog.own import read_own
 from serveright.errors import InputError
+from serveright.types.engine_table import EngineName
 from serveright.types.text import msg
 
 SCHEMA = "serveright.calibration/1"
@@ -17,6 +18,20 @@ class LocalMemory(Struct, frozen=True, kw_only=True):
 
     engine: str
     overhead: float
+
+
+class _Pair(Struct, frozen=True):
+    observed: float
+    derived: float
+
+
+class _Parts(Struct, frozen=True):
+    overhead: _Pair
+
+
+class _Told(Struct, frozen=True):
+    engine: EngineName
+    memory: _Parts
 
 
 def is_local_memory(path: str) -> bool:
@@ -30,16 +45,13 @@ def is_local_memory(path: str) -> bool:
 
 def read_local_memory(path: str) -> LocalMemory:
     """The factor. Raises InputError where the file holds no overhead, or one out of all proportion."""
+    fix = msg("The log must state both the weights and the memory left for the KV cache.")
     try:
-        told: Any = decode(Path(path).read_bytes())
-        part = cast("dict[str, Any]", told["memory"]["overhead"])
-        factor = float(part["observed"]) / float(part["derived"])
-        engine = str(told["engine"])
-    except (OSError, DecodeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-        raise InputError(
-            msg("{path}: holds no overhead to calibrate with ({why})", path=path, why=str(error)),
-            msg("The log must state both the weights and the memory left for the KV cache."),
-        ) from error
+        told = decode(read_own(path), type=_Told)
+    except DecodeError as error:
+        raise InputError(msg("{path}: holds no overhead to calibrate with ({why})", path=path, why=str(error)), fix) from error
+    part = told.memory.overhead
+    factor = part.observed / part.derived if part.derived else 0.0
     if not 0.1 <= factor <= 10:
         raise InputError(msg("{path}: an overhead {factor:.2f} times the derived one is no calibration but another cause", path=path, factor=factor), None)
-    return LocalMemory(engine=engine, overhead=factor)
+    return LocalMemory(engine=told.engine, overhead=factor)

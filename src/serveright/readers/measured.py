@@ -1,12 +1,11 @@
 """The user's own measurements, for `--calibrate`: a result of vLLM's or SGLang's benchmark, of GuideLLM, of `measure`, or a TOML typed by hand."""
 
-import tomllib
-from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
 
+from serveright.catalog.own import own_toml, read_own_text
 from serveright.errors import InputError
 from serveright.readers.benchmark import BenchPoint, parse_benchmark
 from serveright.types.text import Msg, msg
@@ -41,10 +40,7 @@ class MeasuredRun(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 def read_measured(path: str) -> tuple[MeasuredRun, ...]:
     """All usable runs of the file, in its order. Raises InputError naming what is missing."""
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(msg("{path}: cannot be read ({why})", path=path, why=str(error)), FORM) from error
+    text = read_own_text(path, FORM)
     runs = _typed(path, text) if path.endswith(".toml") else _benchmarks(path, text)
     usable = tuple(run for run in runs if run.measured)
     if not usable:
@@ -53,12 +49,12 @@ def read_measured(path: str) -> tuple[MeasuredRun, ...]:
 
 
 def _typed(path: str, text: str) -> tuple[MeasuredRun, ...]:
+    table = own_toml(text, path, FORM)
     try:
-        table = tomllib.loads(text)
         common = {key: table[key] for key in ("engine", "layout") if key in table}
         points = cast("list[dict[str, Any]]", table.get("point", []))
         runs = msgspec.convert([{**common, **point} for point in points], tuple[MeasuredRun, ...], strict=False)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, TypeError) as error:
+    except (msgspec.ValidationError, TypeError) as error:
         raise InputError(msg("{path}: not a description of measurements ({why})", path=path, why=str(error)), FORM) from error
     wrong = next((run for run in runs if min(run.concurrency, run.input_tokens, run.output_tokens, *run.measured.values()) <= 0), None)
     if wrong is not None:

@@ -8,7 +8,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from msgspec import Struct, ValidationError, convert
+
 from serveright.catalog.models import base_of, find, list_models
+from serveright.catalog.own import existing
 from serveright.errors import InputError, NetworkError, UnknownName
 from serveright.readers.json_object import LIMIT_BYTES, parse_object, too_large
 from serveright.types.source import ModelFiles
@@ -44,7 +47,7 @@ def read_model_files(
         return _from_stdin(stdin or sys.stdin.buffer)
     if not text.strip():
         raise InputError(msg("the name of the model is empty"), msg("Give a folder with a config.json, a config.json, or a Hub id such as org/name."))
-    path = _existing(text)
+    path = existing(text)
     if path is not None:
         return _from_path(path, text)
     if _looks_like_a_path(text):
@@ -56,15 +59,6 @@ def read_model_files(
     if _HUB_ID.fullmatch(text):
         return _from_hub(text, revision, progress)
     raise UnknownName(msg("model"), text, [name for model in list_models() for name in (model.id, *model.aliases)])
-
-
-def _existing(text: str) -> Path | None:
-    """The path, where there is one; a text no path can be (too long, of an unknown home) names none."""
-    try:
-        path = Path(text).expanduser()
-        return path if path.exists() else None
-    except (OSError, RuntimeError):
-        return None
 
 
 def _from_hub(text: str, revision: str | None, progress: Progress | None) -> ModelFiles:
@@ -158,10 +152,18 @@ def _index_of_one(path: Path) -> bytes:
         if size > LIMIT_BYTES:
             raise InputError(msg("{file}: no safetensors header", file=str(path)), msg("The file is cut off or of another kind."))
         header = parse_object(stream.read(size), str(path))
-    return json.dumps(index_from_header(header)).encode()
+    return json.dumps(index_from_header(header, str(path))).encode()
 
 
-def index_from_header(header: dict[str, Any]) -> dict[str, Any]:
-    """`{"metadata": {"total_size"}, "weight_map"}` from a safetensors header (tensor -> dtype, shape, data_offsets)."""
-    offsets = {name: tensor["data_offsets"] for name, tensor in header.items() if name != "__metadata__"}
-    return {"metadata": {"total_size": max((end for _, end in offsets.values()), default=0)}, "weight_map": dict.fromkeys(offsets, SINGLE)}
+class _Tensor(Struct, frozen=True):
+    data_offsets: tuple[int, int]
+
+
+def index_from_header(header: dict[str, Any], origin: str) -> dict[str, Any]:
+    """`{"metadata": {"total_size"}, "weight_map"}` from a safetensors header (tensor -> dtype, shape, data_offsets). Raises InputError."""
+    try:
+        tensors = convert({name: tensor for name, tensor in header.items() if name != "__metadata__"}, dict[str, _Tensor])
+    except ValidationError as error:
+        raise InputError(msg("{file}: no safetensors header ({why})", file=origin, why=str(error))) from error
+    size = max((tensor.data_offsets[1] for tensor in tensors.values()), default=0)
+    return {"metadata": {"total_size": size}, "weight_map": dict.fromkeys(tensors, SINGLE)}

@@ -1,14 +1,27 @@
 """An answer of the Prometheus HTTP API (`query` or `query_range`) -> scrapes, oldest first."""
 
-from typing import Any, cast
-
-from msgspec import DecodeError
+from msgspec import DecodeError, Struct
 from msgspec.json import decode
 
 from serveright.errors import InputError
 from serveright.readers.metrics import sample, scrape
 from serveright.types.diagnosis import Scrape
 from serveright.types.text import msg
+
+
+class _Series(Struct, frozen=True):
+    metric: dict[str, str]
+    values: tuple[tuple[float, str], ...] = ()
+    value: tuple[float, str] | None = None
+
+
+class _Data(Struct, frozen=True):
+    result: tuple[_Series, ...]
+
+
+class _Answer(Struct, frozen=True):
+    data: _Data
+
 
 MOST = 64
 """Scrapes that are kept: evenly spaced over the range."""
@@ -22,14 +35,12 @@ def is_answer(head: bytes) -> bool:
 def scrapes(text: str, source: str) -> tuple[Scrape, ...]:
     """Scrapes by time. Raises InputError where the answer is an error or no answer."""
     try:
-        answer: Any = decode(text)
-        result = cast("list[dict[str, Any]]", answer["data"]["result"])
         points = [
-            (float(at), str(series["metric"].get("__name__", "")), dict(series["metric"]), float(value))
-            for series in result
-            for at, value in (series.get("values") or [series["value"]])
+            (at, series.metric.get("__name__", ""), series.metric, float(value))
+            for series in decode(text, type=_Answer).data.result
+            for at, value in series.values or ((series.value,) if series.value else ())
         ]
-    except (DecodeError, KeyError, TypeError, ValueError) as error:
+    except (DecodeError, ValueError) as error:
         raise InputError(
             msg("{source} is not an answer of the Prometheus API ({why})", source=source, why=str(error)[:200]),
             msg("Ask /api/v1/query_range for the vllm: or sglang: series and save the JSON."),

@@ -1,11 +1,10 @@
 """A user's own quality scores: a CSV of `model,score`, or a TOML table `[scores]`. What they measure is the user's business."""
 
 import csv
-import tomllib
 from math import isfinite
-from pathlib import Path
 from typing import Any, cast
 
+from serveright.catalog.own import own_toml, read_own_text
 from serveright.errors import InputError
 from serveright.types.text import Msg, msg
 
@@ -14,10 +13,7 @@ FORM = msg('Write one `org/model,score` a line, or a TOML table [scores] with "o
 
 def read_scores(path: str) -> dict[str, float]:
     """Model id -> score, higher is better. Raises InputError naming the line or key."""
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(msg("{path}: cannot be read ({why})", path=path, why=str(error)), FORM) from error
+    text = read_own_text(path, FORM)
     found = _toml(path, text) if path.endswith(".toml") else _csv(path, text)
     if not found:
         raise InputError(msg("{path}: holds no score", path=path), FORM)
@@ -25,10 +21,7 @@ def read_scores(path: str) -> dict[str, float]:
 
 
 def _toml(path: str, text: str) -> dict[str, float]:
-    try:
-        table = tomllib.loads(text).get("scores", {})
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(msg("{path}: cannot be read ({why})", path=path, why=str(error)), FORM) from error
+    table = own_toml(text, path, FORM).get("scores", {})
     entries = cast("dict[str, Any]", table) if isinstance(table, dict) else {}
     return {name: _number(path, msg("key {key}", key=name), value) for name, value in entries.items()}
 

@@ -36,7 +36,7 @@ class Guard:
             return
         headers: dict[bytes, bytes] = dict(scope["headers"])
         length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > BODY_LIMIT:
+        if not length.isdigit() or len(length) > 18 or int(length) > BODY_LIMIT:
             await _answer(send, 413, "too large: this page takes files up to 20 MiB\n")
             return
         await self.app(scope, _limited(receive), _with_headers(send))

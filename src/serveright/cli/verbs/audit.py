@@ -54,7 +54,8 @@ def _write(report: AuditReport) -> None:
     for fixed in report.fixed:
         if fixed.applied:
             try:
-                Path(fixed.file).write_text(fixed.text, encoding="utf-8")
+                # as bytes: line ends stay as the file has them
+                Path(fixed.file).write_bytes(fixed.text.encode("utf-8"))
             except OSError as error:
                 raise InputError(msg("{file}: cannot be written ({why})", file=fixed.file, why=error.strerror or "")) from error
 

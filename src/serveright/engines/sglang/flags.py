@@ -104,7 +104,7 @@ def _spelt_for(flags: Flags, at: tuple[int, ...]) -> Flags:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".")[:3] if part.isdigit())
+    return tuple(int(part) for part in version.split(".")[:3] if part.isdecimal())
 
 
 def _newest(settings: Settings) -> Flags:
