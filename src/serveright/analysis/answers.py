@@ -8,6 +8,7 @@ from serveright.analysis.roofline import prefill_group_s, prefill_rank_s, rows_r
 from serveright.analysis.speculation import Speculation
 from serveright.analysis.work import ModelWork
 from serveright.types.calibration import Calibration
+from serveright.types.derivation import Derivation
 from serveright.types.design import Estimate
 from serveright.types.engine import Parallel
 from serveright.types.hardware import Gpu
@@ -33,6 +34,10 @@ class Asked(Struct, frozen=True, kw_only=True):
     def estimate(self) -> Estimate:
         """The service as asked."""
         return service.estimate(self.work, self.gpu, self.parallel, self.traffic, self.calibration, self.given)
+
+    def derivation(self) -> tuple[Derivation, ...]:
+        """How its TTFT and TPOT come about."""
+        return service.derivation(self.work, self.gpu, self.parallel, self.traffic, self.calibration, self.given)
 
 
 def drafting_pays_until(asked: Asked, drafted: Speculation) -> int:

@@ -74,13 +74,18 @@ def prefill_cost(work: Split, hw: Hardware, load: Load, slowdown: float = 1.0) -
     return rank * slowdown, roofline.prefill_group_s(work, hw, load.input_tokens, load.imbalance) * slowdown
 
 
+def slowdown(engine: Scheduling, load: Load) -> float:
+    """This engine and release against the average one."""
+    return engine.slowdown * math.e ** (engine.age_per_year * load.age_years)
+
+
 def closed_loop(work: Split, hw: Hardware, engine: Scheduling, load: Load) -> Service:
     """Fixed point of: batch from times, step from batch, stolen time from throughput.
 
     Data-parallel ranks wait for each other in every layer, so a prefill stops all of them; the busier they are, the more of them prefill at once.
     """
-    slowdown = engine.slowdown * math.e ** (engine.age_per_year * load.age_years)
-    rank, group = prefill_cost(work, hw, load, slowdown)
+    pace = slowdown(engine, load)
+    rank, group = prefill_cost(work, hw, load, pace)
     alone = cost = rank + group
     overlap = hw.overlap * (1 - load.together)
     inside = roofline.least(load.concurrency, load.room)
@@ -89,7 +94,7 @@ def closed_loop(work: Split, hw: Hardware, engine: Scheduling, load: Load) -> Se
     tpot, ttft, busy = 0.0 * alone, alone, 0.0 * alone
     for turn in range(ITERATIONS):
         cost = group + rank / (1 + (work.dp - 1) * busy)
-        step = decode_step(work, hw, load, running, slowdown, engine.kernels)
+        step = decode_step(work, hw, load, running, pace, engine.kernels)
         per_token = step / load.accepted
         new_tpot = per_token / (1 - busy * overlap)
         tpot = new_tpot if turn == 0 else (tpot + new_tpot) / 2
@@ -100,7 +105,7 @@ def closed_loop(work: Split, hw: Hardware, engine: Scheduling, load: Load) -> Se
         share = rate * cost * (load.concurrency - 1) / load.concurrency
         busy = (busy + roofline.least(share, FULLEST)) / 2
         running = roofline.least((running + inside * load.output_tokens * tpot / whole) / 2, inside)
-    step = decode_step(work, hw, load, running, slowdown, engine.kernels)
+    step = decode_step(work, hw, load, running, pace, engine.kernels)
     rate = inside / (ttft + load.output_tokens * tpot)
     steady = ttft + waiting / rate
     burst = engine.request_s + alone + (inside - 1) / 2 * cost + engine.cold_start_s * load.cold + waiting / rate

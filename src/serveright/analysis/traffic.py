@@ -4,10 +4,11 @@ import math
 
 from msgspec import Struct, structs
 
-from serveright.analysis import anchors, generation, images, layout, loop, roofline
+from serveright.analysis import anchors, generation, images, layout, loop, roofline, timing
 from serveright.analysis.speculation import Speculation, acceptance, accepted_tokens, draft_s
 from serveright.analysis.work import ModelWork
 from serveright.types.calibration import Calibration, Scheduling
+from serveright.types.derivation import Derivation
 from serveright.types.design import Estimate
 from serveright.types.engine import Parallel, Sized
 from serveright.types.hardware import Gpu
@@ -73,18 +74,11 @@ def estimate(work: ModelWork, gpu: Gpu, parallel: Parallel, traffic: Traffic, ca
 
     `concurrency` is the total over replicas (closed loop); with `rate_per_s` the concurrency that this rate keeps busy is found first.
     """
-    table, measured = generation.pace(calibration, given.engine, gpu, work)
-    split = layout.split(work, gpu, parallel, calibration, given.kv_itemsize, shared_dense=given.engine != "vllm")
-    load = _load(work, gpu, parallel, traffic, calibration, given)
-    load, service, saturated = _settle(split, table, traffic, parallel, calibration, load)
-    context = load.input_tokens + load.cached_tokens + load.output_tokens / 2
-    parts = roofline.decode_parts(split, calibration.hardware, service.running / parallel.dp, context, given.imbalance, 1 + load.drafted)
+    timed, measured, saturated = _timed(work, gpu, parallel, traffic, calibration, given)
+    load, service, values = timed.load, timed.service, timed.values
+    parts = roofline.decode_parts(timed.split, calibration.hardware, service.running / parallel.dp, timed.context, given.imbalance, 1 + load.drafted)
     if load.draft_s:
         parts["draft"] = load.draft_s
-    if given.eager:
-        launches = split.plain_kernels + split.latent_kernels + split.recurrent_kernels + split.expert_kernels
-        service = _slower(service, load, max(0.0, launches * EAGER_KERNEL_S - service.step_s))
-    values = _values(service, load, busy_replicas(parallel, traffic), given)
     limits = intervals(calibration, values, measured=measured, correction=given.correction)
     return Estimate(
         ttft_mean_s=values["ttft_mean_s"],
@@ -98,6 +92,33 @@ def estimate(work: ModelWork, gpu: Gpu, parallel: Parallel, traffic: Traffic, ca
         parts={**parts, "prefill": service.busy * service.tpot_s},
         goodput_per_s=values["requests_per_s"] * meeting(traffic, values),
     )
+
+
+def derivation(work: ModelWork, gpu: Gpu, parallel: Parallel, traffic: Traffic, calibration: Calibration, given: Conditions) -> tuple[Derivation, ...]:
+    """How `estimate` comes to its TTFT and TPOT for the same question."""
+    return timing.derive(_timed(work, gpu, parallel, traffic, calibration, given)[0])
+
+
+def _timed(work: ModelWork, gpu: Gpu, parallel: Parallel, traffic: Traffic, calibration: Calibration, given: Conditions) -> tuple[timing.Timed, bool, bool]:
+    """(the settled service, whether its combination was measured, whether more arrives than can be served)."""
+    table, measured = generation.pace(calibration, given.engine, gpu, work)
+    split = layout.split(work, gpu, parallel, calibration, given.kv_itemsize, shared_dense=given.engine != "vllm")
+    load = _load(work, gpu, parallel, traffic, calibration, given)
+    load, service, saturated = _settle(split, table, traffic, parallel, calibration, load)
+    if given.eager:
+        launches = split.plain_kernels + split.latent_kernels + split.recurrent_kernels + split.expert_kernels
+        service = _slower(service, load, max(0.0, launches * EAGER_KERNEL_S - service.step_s))
+    timed = timing.Timed(
+        split=split,
+        hardware=calibration.hardware,
+        engine=table,
+        load=load,
+        service=service,
+        bandwidth=gpu.bandwidth_bytes_per_s,
+        slowdown=loop.slowdown(table, load),
+        values=_values(service, load, busy_replicas(parallel, traffic), given),
+    )
+    return timed, measured, saturated
 
 
 def busy_replicas(parallel: Parallel, traffic: Traffic) -> float:

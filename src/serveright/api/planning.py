@@ -227,7 +227,7 @@ def _report(
         alternatives=tuple(chosen[1:]),
         steps={
             "shape": inspection.report(model),
-            "memory": result(by_name[first.engine], first.sized) if first and first.sized else None,
+            "memory": result(by_name[first.engine], by_checkpoint[first.checkpoint], first.sized) if first and first.sized else None,
             "hardware": tuple(checks.values()),
             "software": {name: {"tool_parser": c.tool_parser, "reasoning_parser": c.reasoning_parser, "minimum": c.minimum} for name, c in checks.items()},
             "design": {"traffic": traffic, "priced": found.priced, "pareto": tuple(_candidate(by_name, c) for c in found.pareto)},
@@ -254,6 +254,7 @@ def _beside(question: Question, variants: Sequence[Model], engines: Sequence[Eng
 
         said = (*said, cross_check(best.checkpoint, question.fleet, question.traffic, best))
     return {
+        "derivation": answering.asked_of(question, work, best, released).derivation(),
         "answers": said,
         "simulated": answering.simulated(question, work, best, released) if wishes.simulate else None,
         "experts": answering.balance(question, model.shape, work, wishes.expert_load, found) if wishes.expert_load else None,

@@ -5,9 +5,15 @@ from serveright.api.engines import Engine
 from serveright.api.loading import Model
 from serveright.types.engine import Settings, Sized
 from serveright.types.hardware import Fleet
+from serveright.types.model import Part
 
 
 def size_on(engine: Engine, model: Model, fleet: Fleet, settings: Settings, context_tokens: int) -> Sized:
     """One engine's answer; weights per GPU are those of the fullest pipeline stage."""
-    parts = per_gpu_bytes(model.need, settings.parallel, with_mtp=settings.speculative_method == "mtp", language_only=settings.language_only)
-    return engine.module().size(model.shape, model.checkpoint, sum(parts.values()), fleet.gpu, engine.behaviour, engine.memory, settings, context_tokens)
+    weights = sum(weights_on(model, settings).values())
+    return engine.module().size(model.shape, model.checkpoint, weights, fleet.gpu, engine.behaviour, engine.memory, settings, context_tokens)
+
+
+def weights_on(model: Model, settings: Settings) -> dict[Part, int]:
+    """Bytes by part on the fullest GPU."""
+    return per_gpu_bytes(model.need, settings.parallel, with_mtp=settings.speculative_method == "mtp", language_only=settings.language_only)

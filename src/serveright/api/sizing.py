@@ -2,10 +2,11 @@
 
 import msgspec
 
+from serveright.analysis.accounting import account
 from serveright.analysis.cache import logical_cache
 from serveright.api.engines import Engine, load_engines
 from serveright.api.loading import Model, load_model
-from serveright.api.sized import size_on
+from serveright.api.sized import size_on, weights_on
 from serveright.api.ways_out import ways_out
 from serveright.catalog.gpus import parse_gpu_spec
 from serveright.errors import UsageError
@@ -39,7 +40,7 @@ def size(
     context = context_of(loaded, context_tokens)
     logical = logical_cache(loaded.shape, context, logical_dtype(loaded, settings))
     engines = load_engines(engine)
-    results = tuple(result(e, size_on(e, loaded, fleet, settings, context)) for e in engines)
+    results = tuple(result(e, loaded, size_on(e, loaded, fleet, settings, context)) for e in engines)
     return SizeReport(
         model=loaded.name,
         gpu=GpuCount(key=fleet.gpu.key, count=fleet.count, nodes=fleet.nodes),
@@ -90,7 +91,7 @@ def with_parallel(settings: Settings, fleet: Fleet) -> Settings:
     return msgspec.structs.replace(settings, parallel=parallel)
 
 
-def result(engine: Engine, sized: Sized) -> SizeResult:
+def result(engine: Engine, model: Model, sized: Sized) -> SizeResult:
     """The contract's words for one engine's answer."""
     layout, memory, capacity = sized.layout, sized.memory, sized.capacity
     parallel = sized.settings.parallel
@@ -127,5 +128,5 @@ def result(engine: Engine, sized: Sized) -> SizeResult:
         fits=sized.fits,
         refusals=(*sized.resolved.refusals, *capacity.refusals),
         choices=sized.resolved.choices,
-        derivation=(*layout.derivation, *memory.derivation, *capacity.derivation),
+        derivation=(*layout.derivation, *memory.derivation, *capacity.derivation, *account(sized, weights_on(model, sized.settings))),
     )

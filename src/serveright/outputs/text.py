@@ -116,7 +116,7 @@ def _pairs(pairs: Pairs, options: Options) -> list[str]:
 
 def number(value: float) -> str:
     """A number inside a derivation: thousands separated, no needless digits."""
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.10g}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if abs(value) >= 1e9 else f"{value:,.10g}"
 
 
 def filled_in(item: Derivation) -> str:

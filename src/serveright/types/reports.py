@@ -284,5 +284,7 @@ class PlanReport(Struct, frozen=True, kw_only=True):
     """The user's measurements the estimates were corrected by."""
     experts: ExpertBalance | None = None
     ways_out: tuple[Msg, ...] = ()
+    derivation: tuple[Derivation, ...] = ()
+    """How TTFT and TPOT of the chosen layout come about: the parts of a step, then what waiting adds. Seconds."""
     curves: Curves | None = None
     """For pictures, where they were asked for."""

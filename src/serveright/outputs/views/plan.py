@@ -123,6 +123,7 @@ def _design(report: PlanReport) -> Iterator[Block]:
         yield Paragraph(msg("{n} more layouts fit; --json lists them all", n=len(fitting) - SHOWN), "dim")
     if fitting and fitting[0].estimate is not None:
         yield from _trust(fitting[0].estimate)
+        yield Derivations(report.derivation)
     if report.curves is not None:
         from serveright.outputs.views import pictures
 
@@ -252,8 +253,8 @@ def _row(candidate: PlanCandidate, report: PlanReport) -> tuple[Cell, ...]:
     return (
         _titled(candidate, report),
         candidate.engine.name,
-        units.seconds(estimate.ttft_median_s),
-        units.seconds(estimate.tpot_s),
+        msg("{n:s}", n=estimate.ttft_median_s),
+        msg("{n:s}", n=estimate.tpot_s),
         f"{estimate.output_tokens_per_s:,.0f}",
         f"{estimate.max_concurrency:,.0f}",
         candidate.lost_because.text if candidate.lost_because else msg("chosen"),
