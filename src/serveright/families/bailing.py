@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from serveright.families import attention, latent, recurrent
 from serveright.families import ffn as feed
-from serveright.families.blocks import linear, norm
+from serveright.families.blocks import fused_qkv, linear, norm
 from serveright.families.deepseek import joint, prediction_layers
 from serveright.families.fields import Fields
 from serveright.families.frame import Block, Frame, close_frame, edges, layer_count, open_frame, text_of
@@ -112,8 +112,7 @@ def _mixer(plan: _Plan, path: str, i: int, mixer: Mixer) -> list[Weight]:
         return weights + _qk_norms(plan, path, i, mixer.key_dim)
     if not isinstance(mixer, Attention):
         return []
-    width = (mixer.query_heads + 2 * mixer.kv_heads) * mixer.head_dim
-    weights = linear(f"{path}.query_key_value", "attention", width, hidden, "kv_heads", layer=i, units=mixer.kv_heads, bias=plan.bias)
+    weights = fused_qkv(f"{path}.query_key_value", i, hidden, mixer.query_heads, mixer.kv_heads, mixer.head_dim, mixer.head_dim, bias=plan.bias)
     weights += linear(f"{path}.dense", "attention", hidden, mixer.query_heads * mixer.head_dim, "row", layer=i, units=mixer.query_heads)
     return weights + _qk_norms(plan, path, i, mixer.head_dim)
 

@@ -50,6 +50,14 @@ def gqa(
     ]
 
 
+def fused_qkv(path: str, layer: int, hidden: int, query_heads: int, kv_heads: int, head_dim: int, v_head_dim: int, *, bias: bool = False) -> list[Weight]:
+    """q, k and v as one matrix at `path`, listed in two parts: query heads are dealt to ranks, KV heads repeated where there are fewer than ranks."""
+    return [
+        *linear(path, "attention", query_heads * head_dim, hidden, "q_heads", layer=layer, units=query_heads, bias=bias),
+        *linear(path, "attention", kv_heads * (head_dim + v_head_dim), hidden, "kv_heads", layer=layer, units=kv_heads, bias=bias),
+    ]
+
+
 def mlp(path: str, layer: int | None, hidden: int, intermediate: int, *, gated: bool = True, bias: bool = False, part: Part = "mlp") -> list[Weight]:
     """A dense MLP: gate and up (or up alone) and down."""
     names = ("gate_proj", "up_proj") if gated else ("up_proj",)

@@ -1,7 +1,7 @@
 """DBRX: fields in nested `attn_config` and `ffn_config`, LayerNorms without biases, sixteen fine-grained experts."""
 
 from serveright.families import ffn as feed
-from serveright.families.blocks import linear, norm
+from serveright.families.blocks import fused_qkv, linear, norm
 from serveright.families.fields import Fields
 from serveright.families.frame import Block, close_frame, edges, layer_count, open_frame
 from serveright.types.model import Attention, Ffn, Layer, ModelShape
@@ -41,7 +41,7 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
         attn = f"{path}.norm_attn_norm.attn"
         weights = [
             *norm(f"{path}.norm_attn_norm.norm_1", frame.hidden, layer=i),
-            *linear(f"{attn}.Wqkv", "attention", (heads + 2 * kv) * dim, frame.hidden, "kv_heads", layer=i, units=kv),
+            *fused_qkv(f"{attn}.Wqkv", i, frame.hidden, heads, kv, dim, dim),
             *linear(f"{attn}.out_proj", "attention", frame.hidden, heads * dim, "row", layer=i, units=heads),
             *norm(f"{path}.norm_attn_norm.norm_2", frame.hidden, layer=i),
             *feed.weights(path, i, frame.hidden, moe, _NAMES),

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from serveright.families import ffn as feed
 from serveright.families import overrides
 from serveright.families.attention import Defaults, attention_layers
-from serveright.families.blocks import linear, norm
+from serveright.families.blocks import fused_qkv, linear, norm
 from serveright.families.fields import Fields
 from serveright.families.frame import Block, Frame, close_frame, edges, layer_count, open_frame
 from serveright.types.model import Attention, Ffn, Layer, Mixer, ModelShape, Tower, UnknownMixer, Weight
@@ -60,8 +60,7 @@ def attention_weights(style: Style, path: str, index: int, hidden: int, mixer: A
     """Every tensor of one attention block at `path` (e.g. `model.layers.3.self_attn`)."""
     heads, kv, dim, v_dim = mixer.query_heads, mixer.kv_heads, mixer.head_dim, mixer.v_head_dim
     if style.fused_qkv:
-        width = (heads + kv) * dim + kv * v_dim
-        weights = linear(f"{path}.{style.fused_qkv}", "attention", width, hidden, "kv_heads", layer=index, units=kv, bias=style.qkv_bias)
+        weights = fused_qkv(f"{path}.{style.fused_qkv}", index, hidden, heads, kv, dim, v_dim, bias=style.qkv_bias)
     else:
         weights = linear(f"{path}.q_proj", "attention", heads * dim, hidden, "q_heads", layer=index, units=heads, bias=style.qkv_bias)
         weights += linear(f"{path}.k_proj", "attention", kv * dim, hidden, "kv_heads", layer=index, units=kv, bias=style.qkv_bias)

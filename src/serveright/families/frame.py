@@ -81,7 +81,7 @@ def open_frame(
     fields.ignore("tie_word_embeddings", "architectures", "model_type", "auto_map", "quantization_config", "transformers_version")
     text.ignore("quantization_config", "transformers_version", "ignore_index")
     fields.ignore("ignore_index", "use_unified_vision_chunk", "chunk_size_feed_forward")
-    word = own if isinstance(own, bool) else outer
+    word = outer if isinstance(outer, bool) else own  # both engines and the library let the outer one decide
     return Frame(
         top=fields,
         text=text,

@@ -92,7 +92,8 @@ def _fill(text: Fields, name: str, source: str) -> None:
     if name in _GEMMA4:
         text.default("vocab_size", 262144, source)
         text.default("global_head_dim", 512, source)
-        text.default("hidden_size_per_layer_input", 256, source)
+        if name != "Gemma4UnifiedForConditionalGeneration":
+            text.default("hidden_size_per_layer_input", 256, source)
 
 
 def _blocks(frame: Frame, style: Style, *, new: bool, nano: bool) -> list[Block]:

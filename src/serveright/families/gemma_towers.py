@@ -3,7 +3,7 @@
 The four scalar bounds beside each clipped linear are left out: they hold one number each and count in no published total.
 """
 
-from serveright.families import towers
+from serveright.families import towers, wrapped_towers
 from serveright.families.blocks import linear, norm
 from serveright.families.decoder import Towers
 from serveright.families.fields import Fields
@@ -166,13 +166,9 @@ def _conformer(path: str, hidden: int, heads: int, kernel: int) -> list[Weight]:
 
 def gemma3n(fields: Fields, frame: Frame) -> Towers:
     """Encoders of Gemma 3n are not counted: MobileNet's layout stands in no config."""
-    modalities: list[str] = []
-    for key, words in (("vision_config", ("image", "video")), ("audio_config", ("audio",))):
-        if fields.has(key):
-            towers.unread(fields, key)
-            modalities += words
-            fields.unknown(key, msg("this encoder's weights cannot be derived from its config"))
-    return (), [], tuple(modalities)
+    eyes = wrapped_towers.named(fields, "vision_config", "vision")
+    ears = wrapped_towers.named(fields, "audio_config", "audio")
+    return (*eyes, *ears), [], (*(("image", "video") if eyes else ()), *(("audio",) if ears else ()))
 
 
 def altup(text: Fields, path: str, index: int, hidden: int) -> list[Weight]:

@@ -4,7 +4,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from serveright.families import deepseek, towers
+from serveright.families import deepseek, towers, wrapped_towers
 from serveright.families.attention import Defaults
 from serveright.families.blocks import norm
 from serveright.families.decoder import Style, Towers, build, start
@@ -26,7 +26,7 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     llava = files.config["architectures"][0].startswith("Llava")
     if llava:
         style = replace(style, nested_root="language_model.model.", nested_head="language_model.lm_head")
-    eyes = partial(_eyes, fields, llava)
+    eyes = partial(_eyes, fields, files, llava)
     if not latent:
         return build(fields, files, style, towers=eyes)
     frame = start(fields, style, text)
@@ -35,15 +35,13 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     return replace(found, towers=tower, weights=found.weights + tuple(weights), modalities=("text", *modalities))
 
 
-def _eyes(fields: Fields, llava: bool, frame: Frame) -> Towers:
+def _eyes(fields: Fields, files: ModelFiles, llava: bool, frame: Frame) -> Towers:
     config = fields.child("vision_config")
     if config is None:
         return (), [], ()
     fields.note("vision_config", msg("a vision encoder stands in front: images in"), "…")
     if config.text("model_type") not in ("pixtral", None):
-        towers.unread(fields, "vision_config")
-        fields.unknown("vision_config", msg("this encoder's weights cannot be derived from its config; they are not counted"))
-        return (), [], ("image",)
+        return wrapped_towers.read(fields, files, frame.hidden)
     prefix = "" if llava else "model."
     merge = 1 if llava else fields.int_or(2, "transformers 5.24 Mistral3Config", "spatial_merge_size", minimum=1)
     eye, weights = towers.pixtral(config, f"{prefix}vision_tower", merge)

@@ -21,7 +21,7 @@ ARCHITECTURES = frozenset(
 )
 Eyes = tuple[tuple[Tower, ...], list[Weight], tuple[str, ...]]
 """Encoders, their tensors, and the modalities they add."""
-FULL = ("full_attention", "attention", "full", "qwen_sparse_attention")
+FULL = ("full_attention", "attention", "full", "qwen_sparse_attention", "indexed_attention")
 _NAMES = feed.FfnNames(shared="shared_expert", shared_gate="shared_expert_gate")
 
 

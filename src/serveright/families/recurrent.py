@@ -6,6 +6,8 @@ State shapes are the whole model's, heads first, as engines allocate them: (valu
 
 from typing import Literal
 
+from msgspec.structs import replace
+
 from serveright.families.blocks import linear, norm
 from serveright.families.fields import Fields
 from serveright.types.model import Recurrent, Shard, Weight
@@ -207,13 +209,17 @@ def read_mamba2(f: Fields, hidden: int) -> Recurrent:
 def mamba2_weights(
     path: str, layer: int, hidden: int, m: Recurrent, *, conv_bias: bool = True, proj_bias: bool = False, gated_norm: bool = True
 ) -> list[Weight]:
-    """Tensors under `path` (e.g. `backbone.layers.0.mixer`)."""
-    inner = m.state_heads * m.value_dim
-    conv = [_conv(f"{path}.conv1d", layer, m.conv_channels, m.conv_rows + 1)]
+    """Tensors under `path` (e.g. `backbone.layers.0.mixer`). What belongs to groups is listed apart: they are repeated where there are fewer than ranks."""
+    inner, grouped = m.state_heads * m.value_dim, 2 * m.groups * m.key_dim
+    conv = [
+        _conv(f"{path}.conv1d", layer, m.conv_channels - grouped, m.conv_rows + 1),
+        replace(_conv(f"{path}.conv1d", layer, grouped, m.conv_rows + 1), shard="kv_heads", units=m.groups),
+    ]
     if conv_bias:
         conv += _vectors(path, layer, m.conv_channels, ("conv1d.bias",))
     return [
-        *linear(f"{path}.in_proj", "recurrent", inner + m.conv_channels + m.state_heads, hidden, "column", layer=layer, units=m.state_heads, bias=proj_bias),
+        *linear(f"{path}.in_proj", "recurrent", 2 * inner + m.state_heads, hidden, "column", layer=layer, units=m.state_heads, bias=proj_bias),
+        *linear(f"{path}.in_proj", "recurrent", grouped, hidden, "kv_heads", layer=layer, units=m.groups, bias=proj_bias),
         *conv,
         *_vectors(path, layer, m.state_heads, ("A_log", "D", "dt_bias")),
         *(norm(f"{path}.norm", inner, layer=layer) if gated_norm else []),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from serveright.errors import InputError
-from serveright.families import decilm, decoder, deepseek_v4, hybrid, inkling, latent, longcat, minimax, overrides, qwen4, recurrent, towers, wrapped
+from serveright.families import decilm, decoder, deepseek_v4, hybrid, inkling, latent, longcat, minimax, overrides, qwen4, recurrent, wrapped, wrapped_towers
 from serveright.families import ffn as feed
 from serveright.families.attention import WORDS, Defaults, attention_layers
 from serveright.families.blocks import norm
@@ -67,6 +67,7 @@ def _decoder(fields: Fields, text: Fields, files: ModelFiles) -> ModelShape:
     style = _style(text)
     frame = open_frame(fields, text, root=style.root, nested_root=style.nested_root, head=style.head, nested_head=style.nested_head, partial=True)
     alone = isinstance(text.raw.get("block_configs"), list)
+    eyes, more, modalities = wrapped_towers.read(fields, files, frame.hidden)
     blocks = decilm.read_blocks(frame, style) if alone else minimax.indexed(frame, _blocks(frame, style))
     found = close_frame(
         frame,
@@ -74,8 +75,9 @@ def _decoder(fields: Fields, text: Fields, files: ModelFiles) -> ModelShape:
         dialect="unclaimed",
         blocks=blocks,
         mtp=_prediction(frame, style, blocks),
-        extra=borders(frame, style),
-        modalities=("text", *_modalities(fields)),
+        extra=[*borders(frame, style), *more],
+        towers=eyes,
+        modalities=("text", *modalities),
     )
     return found if _causal(text) else decoder.bidirectional(found)
 
@@ -231,17 +233,6 @@ def _prediction(frame: Frame, style: Style, blocks: list[Block]) -> list[Block]:
     if key:
         frame.text.unknown(key, msg("prediction layers of an unknown architecture were taken to be like its last layer"))
     return predict(frame, style, blocks, Predictor())
-
-
-def _modalities(fields: Fields) -> list[str]:
-    """Encoders are named, not counted."""
-    found: list[str] = []
-    for key, words in (("vision_config", ("image",)), ("audio_config", ("audio",)), ("visual", ("image",))):
-        if isinstance(fields.raw.get(key), dict):
-            towers.unread(fields, key)
-            fields.unknown(key, msg("this encoder's weights cannot be derived from its config; they are not counted"))
-            found += words
-    return found
 
 
 def _causal(text: Fields) -> bool:

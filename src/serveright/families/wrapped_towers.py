@@ -1,5 +1,9 @@
 """The encoders of wrapped decoders: SigLIP, CLIP, Pixtral and Qwen2-VL are counted with their projectors where these are plain; any other is named with its size."""
 
+from typing import cast
+
+from msgspec.structs import replace
+
 from serveright.families import towers
 from serveright.families.blocks import norm
 from serveright.families.decoder import Towers
@@ -12,7 +16,23 @@ _VISION = ("vision_config", "visual", "vit_config", "visual_config", "vision_tow
 _AUDIO = ("audio_config", "encoder_config", "speech_config", "audio_encoder_config", "asr_config")
 _WHISPER = {"Qwen2AudioForConditionalGeneration", "VoxtralForConditionalGeneration", "AudioFlamingo3ForConditionalGeneration"}
 _IDEFICS = {"Idefics3ForConditionalGeneration", "SmolVLMForConditionalGeneration"}
-_LLAVA = {"LlavaNextForConditionalGeneration", "LlavaNextVideoForConditionalGeneration", "LlavaOnevisionForConditionalGeneration"}
+_LLAVA = {
+    "LlavaForConditionalGeneration",
+    "LlavaNextForConditionalGeneration",
+    "LlavaNextVideoForConditionalGeneration",
+    "LlavaOnevisionForConditionalGeneration",
+}
+
+_PATCHES = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "patch_size", "image_size")
+_MERGED = ("hidden_size", "intermediate_size", "depth", "num_heads", "patch_size", "spatial_merge_size", "temporal_patch_size", "out_hidden_size")
+_NEEDED = {
+    "clip_vision_model": _PATCHES,
+    "siglip_vision_model": _PATCHES,
+    "qwen2_5_vl": _MERGED,
+    "qwen3_vl": (*_MERGED, "num_position_embeddings"),
+    "qwen3_vl_moe": (*_MERGED, "num_position_embeddings"),
+}
+"""What an encoder's config must hold to be counted by its `model_type` alone."""
 
 
 def read(fields: Fields, files: ModelFiles, out: int) -> Towers:
@@ -42,7 +62,7 @@ def read(fields: Fields, files: ModelFiles, out: int) -> Towers:
 
 def _eye(fields: Fields, key: str, files: ModelFiles, out: int) -> tuple[list[Tower], list[Weight]]:
     config = fields.child(key)
-    name = files.config["architectures"][0]
+    name = _name(files)
     word = config.text("model_type") if config else None
     if config is None:
         return [], []
@@ -50,8 +70,8 @@ def _eye(fields: Fields, key: str, files: ModelFiles, out: int) -> tuple[list[To
         tower, weights = _clip(config, "vision_tower.vision_model") if word == "clip_vision_model" else _siglip(config, "vision_tower.vision_model")
         path = "multi_modal_projector"
         fields.ignore("vision_feature_layer", "vision_feature_select_strategy", "image_grid_pinpoints", "projector_hidden_act", "multimodal_projector_bias")
-        joint = [*towers.dense(f"{path}.linear_1", out, tower.hidden), *towers.dense(f"{path}.linear_2", out, out), towers.table("image_newline", out)]
-        return [tower], weights + joint
+        joint = [*towers.dense(f"{path}.linear_1", out, tower.hidden), *towers.dense(f"{path}.linear_2", out, out)]
+        return [tower], weights + joint + ([] if name == "LlavaForConditionalGeneration" else [towers.table("image_newline", out)])
     if name == "PaliGemmaForConditionalGeneration":
         tower, weights = _siglip(config, "vision_tower.vision_model")
         config.ignore("projection_dim", "num_image_tokens")
@@ -62,7 +82,34 @@ def _eye(fields: Fields, key: str, files: ModelFiles, out: int) -> tuple[list[To
         return [tower], weights + towers.dense("model.connector.modality_projection.proj", out, tower.hidden * scale * scale, bias=False)
     if name == "Qwen2VLForConditionalGeneration":
         return _qwen2(config, files)
-    return _named(fields, key, "vision"), []
+    return _by_type(fields, key, config, files) or (named(fields, key, "vision"), [])
+
+
+def _name(files: ModelFiles) -> str:
+    listed: object = files.config.get("architectures")
+    return str(cast("list[object]", listed)[0]) if isinstance(listed, list) and listed else ""
+
+
+def _by_type(fields: Fields, key: str, config: Fields, files: ModelFiles) -> tuple[list[Tower], list[Weight]] | None:
+    """An encoder whose own `model_type` says what it is, in front of a projector that is not known; None for any other word."""
+    stated = (config.opt_int("num_hidden_layers") or 0, config.opt_int("hidden_size") or 0)
+    word = config.text("model_type")
+    if word is None or any(config.raw.get(key) is None for key in _NEEDED.get(word, ())):
+        return None
+    if word == "clip_vision_model":
+        tower, weights = _clip(config, key)
+    elif word == "siglip_vision_model":
+        tower, weights = _siglip(config, key)
+    elif word == "qwen2_5_vl":
+        tower, weights = towers.qwen2_vl(config, files, key)
+    elif word in ("qwen3_vl", "qwen3_vl_moe"):
+        tower, weights = towers.qwen3_vl(config, files, key)
+    else:
+        return None
+    config.ignore(*config.raw)
+    if not word.startswith("qwen"):
+        fields.unknown(key, msg("the encoder is counted, what joins it to the decoder is not"))
+    return [replace(tower, stated=stated)], weights
 
 
 def _siglip(config: Fields, path: str) -> towers.Read:
@@ -115,14 +162,14 @@ def _qwen2(config: Fields, files: ModelFiles) -> tuple[list[Tower], list[Weight]
         *towers.dense("visual.merger.mlp.0", wide, wide),
         *towers.dense("visual.merger.mlp.2", out, wide),
     ]
-    return [towers.tower(vit, towers.pixels(files, patch, merge))], weights
+    return [replace(towers.tower(vit, towers.pixels(files, patch, merge)), stated=(0, out))], weights
 
 
 def _ear(fields: Fields, key: str, files: ModelFiles, out: int) -> tuple[list[Tower], list[Weight]]:
     """Whisper's encoder with the projector of its model; any other is named."""
-    name, config = files.config["architectures"][0], fields.child(key)
+    name, config = _name(files), fields.child(key)
     if config is None or name not in _WHISPER or config.raw.get("num_mel_bins") is None:
-        return _named(fields, key, "audio"), []
+        return named(fields, key, "audio"), []
     tower, weights = _whisper(config, "audio_tower")
     path = "multi_modal_projector"
     if name == "Qwen2AudioForConditionalGeneration":
@@ -160,7 +207,7 @@ def _whisper(config: Fields, path: str) -> towers.Read:
     return towers.tower(vit), weights
 
 
-def _named(fields: Fields, key: str, kind: str) -> list[Tower]:
+def named(fields: Fields, key: str, kind: str) -> list[Tower]:
     """An encoder of another layout: its depth and width where the config gives them, no weights."""
     child = fields.child(key)
     if child is None:
@@ -168,9 +215,10 @@ def _named(fields: Fields, key: str, kind: str) -> list[Tower]:
     layers = child.opt_int("num_hidden_layers", "depth", "encoder_layers", "num_layers", "layers", "n_layer") or 0
     hidden = child.opt_int("hidden_size", "embed_dim", "d_model", "width", "n_state", "hidden_dim") or 0
     heads = child.opt_int("num_attention_heads", "num_heads", "encoder_attention_heads", "heads") or 0
+    stated = (child.opt_int("num_hidden_layers") or 0, child.opt_int("hidden_size") or 0)
     towers.unread(fields, key)
     fields.unknown(key, msg("this encoder's weights cannot be derived from its config; they are not counted"))
-    return [Tower(kind="audio" if kind == "audio" else "vision", layers=layers, hidden=hidden, heads=heads)]
+    return [Tower(kind="audio" if kind == "audio" else "vision", layers=layers, hidden=hidden, heads=heads, stated=stated)]
 
 
 def _other_parts(fields: Fields) -> None:

@@ -150,6 +150,7 @@ class Weight(Struct, frozen=True, kw_only=True):
     """One tensor, or `copies` equal ones (experts), under its checkpoint module path without `.weight`, e.g. `model.layers.3.self_attn.q_proj`;
     experts use `*`: `model.layers.3.mlp.experts.*.gate_proj`.
 
+    A fused matrix whose rows are dealt to ranks by different rules (q beside k and v, Mamba's heads beside its groups) is listed once a rule under one path.
     `shape` is (out, in) for linears. `shard` says how tensor parallelism splits it: `column` by rows of `shape`, `row` by columns, `vocab` the vocabulary,
     `q_heads`/`kv_heads` by whole heads in `units` (KV heads replicate when there are fewer than ranks), `experts` by `copies` under expert parallelism and inside each
     expert under plain TP, `replicated` not at all. `linear` False: norms, biases, convolutions, tables: never quantised.
@@ -195,6 +196,8 @@ class Tower(Struct, frozen=True, kw_only=True):
     heads: int = 0
     intermediate: int = 0
     image: ImageGeometry | None = None
+    stated: tuple[int, int] | None = None
+    """`num_hidden_layers` and `hidden_size` of the encoder's config as engines read them, 0 where it has no such words; None where they are `layers` and `hidden`."""
 
 
 class ModelShape(Struct, frozen=True, kw_only=True):

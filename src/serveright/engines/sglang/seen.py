@@ -14,6 +14,10 @@ from serveright.types.sglang import Experts, SglangBehaviour
 _MAGIC = re.compile(r"[*?\[]")
 _NUMBER = re.compile(r"\.\d+(?=\.)")
 _DIGIT = re.compile(r"\d|\?")
+_VIT_LAYERS, _VIT_WIDTH = 24, 1024
+"""What the memory heuristic assumes of an encoder whose config does not say (memory_hook.py:440)."""
+_NO_CONTEXT = 2048
+"""What a config without a context length counts as (hf_transformers get_context_length)."""
 _DTYPES = {"float16": "fp16", "bfloat16": "bf16", "half": "fp16"}
 
 
@@ -178,7 +182,7 @@ def see(shape: ModelShape, checkpoint: Checkpoint, behaviour: SglangBehaviour) -
         quantization=quantization(checkpoint),
         experts=_experts(shape, checkpoint),
         kv_scheme=_kv_scheme(checkpoint),
-        context=shape.max_context_tokens or 0,
+        context=shape.max_context_tokens or _NO_CONTEXT,
         draft_layers=0 if behaviour.listed("draft_uncounted", name) else shape.mtp_layers,
         draft_windows=sum(any(isinstance(m, Attention) and m.kind == "sliding" for m in layer.mixers) for layer in shape.mtp),
         heads=tuple(sorted({m.query_heads for m in (*softmax, *latents)})),
@@ -205,9 +209,12 @@ def _vision(shape: ModelShape, name: str, behaviour: SglangBehaviour) -> tuple[i
         return None
     if name in behaviour.vision_fixed:
         return behaviour.vision_fixed[name]
+    stated = towers[0].stated
+    if stated is not None:
+        return stated[0] or _VIT_LAYERS, stated[1] or _VIT_WIDTH
     if behaviour.listed("vision_sizes_unread", name):
-        return 24, 1024
-    return 24 if behaviour.listed("vision_depth_unread", name) else towers[0].layers, towers[0].hidden
+        return _VIT_LAYERS, _VIT_WIDTH
+    return _VIT_LAYERS if behaviour.listed("vision_depth_unread", name) else towers[0].layers, towers[0].hidden
 
 
 def quantization(checkpoint: Checkpoint) -> str | None:
