@@ -89,7 +89,9 @@ def with_local_memory(engine: Engine, local: LocalMemory | None) -> Engine:
             collective=scaled(memory.collective),
             logit_bytes=scaled(memory.logit_bytes),
             forward=scaled(memory.forward),
-            graphs=replace(memory.graphs, value=memory.graphs.value * local.overhead),
+            graphs=scaled(memory.graphs),
+            encoder=replace(memory.encoder, value=memory.encoder.value * local.overhead),
+            host_patch=replace(memory.host_patch, value=memory.host_patch.value * local.overhead),
         ),
     )
 

@@ -138,6 +138,14 @@ class MemorySplit(Struct, frozen=True, kw_only=True):
     derivation: tuple[Derivation, ...] = ()
 
     @property
+    def kv_pool_range(self) -> tuple[int, int] | None:
+        """The cache's least and most bytes over `overhead_range`; None where the range is not known."""
+        if self.overhead_range is None:
+            return None
+        low, high = (self.kv_pool_bytes + self.overhead_bytes - bound for bound in reversed(self.overhead_range))
+        return (max(0, low), max(0, high))
+
+    @property
     def excess_bytes(self) -> int:
         """What is missing before the cache gets its first byte; 0 where weights and overhead fit the budget."""
         return max(0, self.weights_bytes + self.overhead_bytes - self.budget_bytes)

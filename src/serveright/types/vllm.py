@@ -91,6 +91,17 @@ class VllmBehaviour(Struct, frozen=True, kw_only=True):
     async_scheduling: bool
     """On by default."""
     v2_runner: bool
+    runner_rule: str
+    """Which models the second model runner serves: first (none), listed_plain (listed, dense and not quantised), listed, dense (listed, or neither experts nor
+    recurrent layers), second (all)."""
+    runner_listed: tuple[str, ...]
+    """Architectures that rule names."""
+    graphs_counted_second: bool
+    """The second runner estimates graphs too."""
+    graphs_vendors: tuple[str, ...]
+    """Makers of GPUs whose graphs are estimated."""
+    item_tokens: dict[str, int]
+    """Architecture -> tokens of its processor's largest image, where the model's config is silent about it."""
     sampler: str
     """How top-k and top-p are found while memory is profiled: sorted | threshold."""
     hybrid_prefix_caching: bool
@@ -134,6 +145,12 @@ class VllmBehaviour(Struct, frozen=True, kw_only=True):
     """Architectures whose cache the engine builds with code of their own that is not rebuilt here."""
     moe: tuple[MoeRule, ...] = ()
     """Expert kernels by format and device, first match; what was never executed is not in it."""
+    attention_free: tuple[str, ...]
+    """Architectures of pure state models: no prefix caching by default."""
+    expanded_latent: tuple[str, ...]
+    """Architectures whose own class stores K and V of every head where the config describes one latent row."""
+    rest_softmax: tuple[str, ...]
+    """Architectures whose layers behind the last whole group hold softmax attention, where the config's class calls them linear."""
     replicated_states: tuple[str, ...]
     """Backends of recurrent layers whose whole state lies on every tensor-parallel GPU."""
     tower_split: tuple[str, ...]
@@ -147,36 +164,35 @@ class VllmBehaviour(Struct, frozen=True, kw_only=True):
 
 class MemoryTerm(Struct, frozen=True, kw_only=True):
     """One fitted quantity: `value`, and how many boots it rests on (0: assumed)."""
-    attention_free: tuple[str, ...]
-    """Architectures of pure state models: no prefix caching by default."""
-    expanded_latent: tuple[str, ...]
-    """Architectures whose own class stores K and V of every head where the config describes one latent row."""
-    rest_softmax: tuple[str, ...]
-    """Architectures whose layers behind the last whole group hold softmax attention, where the config's class calls them linear."""
 
     value: float
     n: int
 
 
 class VllmMemory(Struct, frozen=True, kw_only=True):
-    """What vLLM's profile run takes beyond the weights on one GPU, fitted on public start-up logs; written by `tools/fit_memory`.
+    """What vLLM's start-up takes beyond the weights on one GPU, fitted on public start-up logs; written by `tools/fit_memory`.
 
-    overhead = context + collective (several GPUs) + max(logits, forward) + graphs (where the version counts them), with
-    logits = logit_bytes x running requests x vocabulary and forward = forward x the bytes one token of the widest layer passes through, times the token budget.
+    overhead = context + collective (several GPUs) + the buffers whose sizes the engine itself states + max(logits, forward, encoder) + host's images (unified
+    memory) + graphs (where version, GPU and runner count them), with logits = logit_bytes x running requests x vocabulary, forward = forward x the bytes
+    one token of the widest layer passes through x the token budget, encoder = encoder x the bytes of one patch x patches.
     """
 
     source: str
     as_of: str
     rows: int
     context: dict[str, MemoryTerm]
-    """Bytes of CUDA context and libraries by device class: discrete | unified (memory shared with the host)."""
+    """Bytes of runtime and libraries by device class: discrete | rocm | unified (memory shared with the host)."""
     collective: dict[str, MemoryTerm]
-    """Bytes of communicators once there are several ranks: node | nodes (more GPUs than one node has)."""
+    """Bytes of communicators once there are several ranks: pcie | node (links within a node) | nodes (more GPUs than one node has)."""
     logit_bytes: dict[str, MemoryTerm]
     """Bytes alive per logit while sampling is profiled, by sampler: sorted | threshold."""
     forward: dict[str, MemoryTerm]
     """Multiple of one token's widest layer, by kind of model: dense | moe | hybrid | sparse_latent."""
-    graphs: MemoryTerm
-    """Bytes of the graph estimate."""
-    spread: tuple[float, float]
-    """10th and 90th percentile of observed over predicted overhead, model left out: multiples of the estimate, around 1."""
+    encoder: MemoryTerm
+    """Multiple of one patch's widest layer."""
+    host_patch: MemoryTerm
+    """Bytes the host keeps per patch of the profiled images."""
+    graphs: dict[str, MemoryTerm]
+    """Bytes of the graph estimate: `first` capture, and per layer and graph on a `single` GPU or with `several`."""
+    spread: dict[str, tuple[float, float]]
+    """Observed over predicted overhead that 80 % of the boots lie within, model left out, by build: released | built (between releases, or by others)."""

@@ -36,8 +36,16 @@ _PLAIN_TEXT = {
 _PAIRS = {"prefix_caching": "enable-prefix-caching", "async_scheduling": "async-scheduling"}
 _SWITCHES = {"eager": "--enforce-eager", "language_only": "--language-model-only"}
 _SPECULATIVE = "--speculative-config"
-EXTRA_SWITCHES = ("disable-hybrid-kv-cache-manager", "trust-remote-code", "enable-eplb", "no-enable-chunked-prefill", "use-replayssm")
-EXTRA_VALUES = ("kv-cache-memory-bytes", "num-gpu-blocks-override", "dtype", "mamba-cache-mode", "indexer-kv-dtype", "cp-kv-cache-interleave-size")
+EXTRA_SWITCHES = ("disable-hybrid-kv-cache-manager", "trust-remote-code", "enable-eplb", "no-enable-chunked-prefill", "use-replayssm", "skip-mm-profiling")
+EXTRA_VALUES = (
+    "kv-cache-memory-bytes",
+    "num-gpu-blocks-override",
+    "dtype",
+    "mamba-cache-mode",
+    "indexer-kv-dtype",
+    "cp-kv-cache-interleave-size",
+    "mm-encoder-tp-mode",
+)
 _BACKEND_CONFIG = "--attention-config"
 
 

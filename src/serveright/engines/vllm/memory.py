@@ -6,12 +6,14 @@ Follows `v1/worker/gpu_worker.py` determine_available_memory; the overhead comes
 from math import ceil
 
 from serveright.engines.vllm.plan import Plan
+from serveright.engines.vllm.profile import Load, count, price
 from serveright.types.derivation import Derivation
 from serveright.types.engine import MemorySplit, Settings
 from serveright.types.hardware import Gpu
-from serveright.types.model import Attention, Ffn, Latent, Layer, ModelShape, Recurrent
+from serveright.types.model import ModelShape
 from serveright.types.text import msg
 from serveright.types.vllm import VllmMemory
+from serveright.versions import released
 
 UNIFIED_SM = (110, 121)
 """Devices that share memory with the host: Jetson Thor and GB10."""
@@ -21,11 +23,11 @@ def split(shape: ModelShape, plan: Plan, weight_bytes_per_gpu: int, gpu: Gpu, ca
     """The split in bytes. `--kv-cache-memory-bytes` in `Settings.extra` takes the cache's size as given, as the engine does."""
     fraction = settings.mem_fraction or plan.site.behaviour.mem_fraction
     budget = ceil(gpu.memory_bytes * fraction)
-    parts = overhead_parts(shape, plan, gpu, calibration, settings)
+    parts = price(load_of(shape, plan, gpu, settings), calibration)
     overhead = sum(parts.values())
     given = settings.extra.get("kv-cache-memory-bytes")
     pool = int(given) if given else max(0, budget - weight_bytes_per_gpu - overhead)
-    low, high = (round(overhead * share) for share in calibration.spread)
+    low, high = (round(overhead * share) for share in calibration.spread[build(plan.site.behaviour.asked_version)])
     return MemorySplit(
         device_bytes=gpu.memory_bytes,
         budget_bytes=budget,
@@ -38,69 +40,28 @@ def split(shape: ModelShape, plan: Plan, weight_bytes_per_gpu: int, gpu: Gpu, ca
     )
 
 
-def overhead_parts(shape: ModelShape, plan: Plan, gpu: Gpu, calibration: VllmMemory, settings: Settings) -> dict[str, int]:
-    """What the profile run takes beyond the weights, in bytes by cause."""
-    parallel, times, behaviour = settings.parallel, plan.schedule, plan.site.behaviour
-    requests = min(times.max_num_seqs, times.token_budget)
-    logits = calibration.logit_bytes[behaviour.sampler].value * requests * shape.vocab
-    forward = calibration.forward[kind(shape)].value * token_bytes(shape, settings) * times.token_budget
-    counted = behaviour.graphs_counted and not settings.eager
-    return {
-        "context": round(calibration.context[device_class(gpu)].value),
-        "collective": round(calibration.collective[reach(gpu, settings)].value) if parallel.gpus > 1 else 0,
-        "activations": round(max(logits, forward)),
-        "graphs": round(calibration.graphs.value) if counted else 0,
-    }
+def load_of(shape: ModelShape, plan: Plan, gpu: Gpu, settings: Settings) -> Load:
+    """What this start-up handles on that device."""
+    return count(shape, plan, gpu, settings, device_class(gpu), reach(gpu, settings) if settings.parallel.gpus > 1 else None)
 
 
 def device_class(gpu: Gpu) -> str:
-    """discrete, or unified with the host's memory."""
-    return "unified" if gpu.sm in UNIFIED_SM else "discrete"
+    """unified with the host's memory, rocm, or discrete: what runtime and libraries keep differs."""
+    if gpu.sm in UNIFIED_SM:
+        return "unified"
+    return "rocm" if gpu.vendor.lower() == "amd" else "discrete"
 
 
 def reach(gpu: Gpu, settings: Settings) -> str:
-    """Whether one deployment stays within a node."""
-    return "node" if settings.parallel.gpus <= gpu.gpus_per_node else "nodes"
+    """How the ranks of a deployment reach one another: over nodes, over links within a node, or over its PCIe."""
+    if settings.parallel.gpus > gpu.gpus_per_node:
+        return "nodes"
+    return "pcie" if gpu.interconnect.bus_bytes_per_s is None else "node"
 
 
-def kind(shape: ModelShape) -> str:
-    """The part of a model that sets its activation peak."""
-    mixers = [m for layer in shape.layers for m in layer.mixers]
-    if any(isinstance(m, Latent) and m.indexer for m in mixers):
-        return "sparse_latent"
-    if any(isinstance(m, Recurrent) for m in mixers):
-        return "hybrid"
-    return "moe" if any(f.kind == "moe" for layer in shape.layers for f in layer.ffns) else "dense"
-
-
-def token_bytes(shape: ModelShape, settings: Settings) -> int:
-    """Bytes (16-bit) one token's activations take in the widest layer on one GPU: residual, projections, and the feed-forward at its widest."""
-    tp = settings.parallel.tp
-    return 2 * max((_layer_width(layer, shape.hidden, tp) for layer in shape.layers), default=shape.hidden)
-
-
-def _layer_width(layer: Layer, hidden: int, tp: int) -> int:
-    mixing = max((_mixer_width(m) // tp for m in layer.mixers), default=0)
-    feeding = sum(_ffn_width(f, hidden, tp) for f in layer.ffns)
-    return 2 * hidden + max(mixing, feeding)
-
-
-def _mixer_width(mixer: object) -> int:
-    if isinstance(mixer, Attention):
-        return 2 * mixer.query_heads * mixer.head_dim + mixer.kv_heads * (mixer.head_dim + mixer.v_head_dim)
-    if isinstance(mixer, Latent):
-        return mixer.query_heads * (2 * (mixer.nope_dim + mixer.rope_dim) + 2 * mixer.v_head_dim)
-    if isinstance(mixer, Recurrent):
-        return 2 * mixer.conv_channels + 2 * mixer.state_heads * max(mixer.value_dim, 1)
-    return 0
-
-
-def _ffn_width(ffn: Ffn, hidden: int, tp: int) -> int:
-    halves = 3 if ffn.gated else 2
-    if ffn.kind == "dense":
-        return halves * ffn.intermediate // tp
-    routed = ffn.experts_per_token * (halves * ffn.intermediate // tp + (ffn.latent_dim or hidden))
-    return routed + halves * ffn.shared_experts * ffn.shared_intermediate // tp
+def build(version: str) -> str:
+    """released, or built: between releases or by others, whose own changes nobody can look up."""
+    return "released" if released(version) else "built"
 
 
 def _derive(gpu: Gpu, fraction: float, budget: int, weights: int, overhead: int, pool: int, calibration: VllmMemory) -> list[Derivation]:

@@ -15,6 +15,7 @@ from serveright.engines.vllm.grouping import CannotGroup, group_layers, pool_blo
 from serveright.engines.vllm.layers import Reader, readers, select, sparse_word, specs
 from serveright.engines.vllm.moe import expert_kernel, has_no_kernel
 from serveright.engines.vllm.parallel import split_stages
+from serveright.engines.vllm.runner import second_runner
 from serveright.engines.vllm.scheduling import Schedule, schedule
 from serveright.engines.vllm.site import (
     Owned,
@@ -60,6 +61,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     demand: Demand
     experts: str | None
     """Kernel of the routed experts; None for dense models and where it is not known."""
+    second_runner: bool = False
+    """The second of the engine's model runners serves."""
     refusals: tuple[Refusal, ...]
 
     @property
@@ -104,6 +107,7 @@ def plan(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: VllmBeh
         state_dtype=next((s.state_dtype for s in states.values()), None),
         demand=Demand(in_flight_tokens=times.in_flight_tokens, dcp=settings.parallel.dcp, aligned_states=aligned),
         experts=experts or None,
+        second_runner=second_runner(shape, checkpoint, behaviour, settings),
         refusals=tuple(found),
     )
 
