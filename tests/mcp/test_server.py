@@ -100,6 +100,7 @@ def test_a_pasted_config_needs_no_catalogue() -> None:
         ("plan_serving", {"model": "Qwen/Qwen3-8B", "gpu": "1xh200", "concurrency": 0}, "greater than or equal to 1"),
         ("plan_serving", {"model": "Qwen/Qwen3-8B", "gpu": "1xh200", "objective": "fun"}, "'cost'"),
         ("plan_serving", {"model": "Qwen/Qwen3-8B", "gpu": "1xh200", "engine": "tgi"}, "vllm"),
+        ("plan_serving", {"model": "Qwen/Qwen3-8B", "gpu": "1xh200", "context_tokens": 100}, "context_tokens 100 is shorter"),
         ("audit_command", {"text": "ls -la"}, "no vLLM or SGLang start"),
         ("diagnose_server", {}, "nothing to diagnose"),
         ("explain_topic", {"topic": "attenton"}, "attention"),
@@ -109,7 +110,9 @@ def test_bad_arguments_get_a_message_to_act_on(tool: str, arguments: dict[str, A
     async def talk(client: Client) -> None:
         answer = await client.call_tool(tool, arguments)
         assert answer.is_error
-        assert says in answer.content[0].text  # pyright: ignore[reportAttributeAccessIssue]
+        text: str = answer.content[0].text  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+        assert says in text
+        assert "--" not in text, "an option of the command line is no argument of a tool"
 
     session(create(), talk)
 

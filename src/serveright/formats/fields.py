@@ -16,10 +16,11 @@ _NESTED_REPEAT = re.compile(r"[*+}][^()|]*\)[*+{]")
 
 
 class Quant(Struct, frozen=True, kw_only=True):
-    """`raw` is the quantisation object itself, `path` where it stands, `model` the whole config. `nested`: it stands in the text config, so towers are outside its reach."""
+    """`raw` is the quantisation object itself, `path` where it stands, in `file`, `model` the whole config. `nested`: it stands in the text config, so towers are outside its reach."""
 
     raw: dict[str, Any]
     path: str
+    file: str
     model: dict[str, Any]
     method: str
     nested: bool = False
@@ -56,14 +57,14 @@ class Quant(Struct, frozen=True, kw_only=True):
         if isinstance(value, str) and re.fullmatch(r"-?\d{1,9}", value):
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or not -1 <= value <= 2**31:
-            raise InputError(msg("config.json: {path} is {value}, not a sensible whole number", path=self.at(key), value=repr(value)[:80]))
+            raise InputError(msg("{file}: {path} is {value}, not a sensible whole number", file=self.file, path=self.at(key), value=repr(value)[:80]))
         return value
 
     def bits(self, *keys: str, default: int) -> int:
         """Bits per weight, between 1 and 16."""
         value = self.whole(*keys, default=default)
         if value is None or not 1 <= value <= 16:
-            raise InputError(msg("config.json: {path} is {value}, not a number of bits", path=self.at(keys[0]), value=value))
+            raise InputError(msg("{file}: {path} is {value}, not a number of bits", file=self.file, path=self.at(keys[0]), value=value))
         return value
 
     def flag(self, key: str, default: bool = False) -> bool:
@@ -84,7 +85,7 @@ class Quant(Struct, frozen=True, kw_only=True):
         if value is None:
             return {}
         if not isinstance(value, dict):
-            raise InputError(msg("config.json: {path} is {value}, not an object", path=self.at(key), value=repr(value)[:80]))
+            raise InputError(msg("{file}: {path} is {value}, not an object", file=self.file, path=self.at(key), value=repr(value)[:80]))
         return cast("dict[str, Any]", value)
 
     def names(self, *keys: str) -> tuple[str, ...]:

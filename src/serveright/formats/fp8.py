@@ -45,7 +45,9 @@ def _linear(quant: Quant, *, tiny_scales: bool) -> NumberFormat:
     sides = [side for side in cast("list[object]", block) if isinstance(side, int) and 0 < side <= 2**20] if isinstance(block, list) else []
     if len(sides) != 2:
         raise InputError(
-            msg("config.json: {path} is {value}, not two sizes", path=quant.at("weight_block_size"), value=repr(quant.raw["weight_block_size"])[:80])
+            msg(
+                "{file}: {path} is {value}, not two sizes", file=quant.file, path=quant.at("weight_block_size"), value=repr(quant.raw["weight_block_size"])[:80]
+            )
         )
     quant.note("weight_block_size", msg("FP8 weights, one scale per {rows} x {columns} tile", rows=sides[0], columns=sides[1]))
     # UE8M0 scales take one byte where the experts are FP4 (V4, V4.1); V3.1 and V3.2 round to powers of two but store float32

@@ -45,7 +45,7 @@ def rules(quant: Quant) -> list[FormatRule]:
     """Exclusions, then the per-module map or the one algorithm."""
     inner = quant.table("quantization")
     here = (
-        Quant(raw=inner, path=quant.at("quantization"), model=quant.model, method=quant.method, unknown=quant.unknown, evidence=quant.evidence)
+        Quant(raw=inner, path=quant.at("quantization"), file=quant.file, model=quant.model, method=quant.method, unknown=quant.unknown, evidence=quant.evidence)
         if inner
         else quant
     )

@@ -86,11 +86,11 @@ def find_quantisation(files: ModelFiles) -> Quant | None:
             if value is None or value == {}:
                 continue
             if not isinstance(value, dict):
-                raise InputError(msg("config.json: {path} is {value}, not an object", path=prefix + key, value=repr(value)[:80]))
+                raise InputError(msg("{file}: {path} is {value}, not an object", file=files.origin, path=prefix + key, value=repr(value)[:80]))
             raw = cast("dict[str, Any]", value)
-            return Quant(raw=raw, path=prefix + key, model=files.config, method=_method(raw), nested=bool(prefix))
+            return Quant(raw=raw, path=prefix + key, file=files.origin, model=files.config, method=_method(raw), nested=bool(prefix))
     raw = files.hf_quant_config
-    return Quant(raw=raw, path="hf_quant_config", model=files.config, method=_method(raw)) if raw else None
+    return Quant(raw=raw, path="hf_quant_config", file=files.origin, model=files.config, method=_method(raw)) if raw else None
 
 
 def _method(raw: dict[str, Any]) -> str:

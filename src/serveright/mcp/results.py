@@ -1,5 +1,6 @@
 """Reports as tool results: structured content under the published schema, and the same in short words."""
 
+import re
 from collections.abc import Callable
 from functools import wraps
 from typing import Annotated, Any, ParamSpec
@@ -52,7 +53,16 @@ def answers(tool: Callable[P, CallToolResult]) -> Callable[P, CallToolResult]:
     return safe
 
 
+ARGUMENTS = {
+    "concurrency": "concurrency", "rate": "concurrency", "input-tokens": "input_tokens", "output-tokens": "output_tokens", "context": "context_tokens",
+    "ttft": "ttft_target_s", "tpot": "tpot_target_s", "gpu": "gpu", "gpus": "gpu", "engine": "engine", "model": "model", "log": "log", "metrics": "metrics",
+    "command": "command", "symptom": "symptom", "objective": "objective", "topic": "topic",
+}  # fmt: skip
+"""Options of the command line -> arguments of the tools, which ask for the same."""
+_OPTION = re.compile(rf"--({'|'.join(ARGUMENTS)})(?![\w-])")
+
+
 def words(error: UserError) -> str:
-    """What is wrong, and the way out."""
+    """What is wrong, and the way out, in the names of the tools' arguments."""
     fix = f" {render(error.fix, 'en')}" if error.fix else ""
-    return f"{render(error.message, 'en')}.{fix}"
+    return _OPTION.sub(lambda match: ARGUMENTS[match[1]], f"{render(error.message, 'en')}.{fix}")

@@ -98,7 +98,7 @@ def _from_path(path: Path, text: str) -> ModelFiles:
             msg("{file}: holds weights, not a config", file=text), msg("Give the folder or the config.json of the model (for GGUF: of the original model).")
         )
     if path.name == CONFIG:
-        return assemble(text, str(path.parent), _beside(path.parent))
+        return assemble(text, text, _beside(path.parent))
     config = parse_object(_bytes(path), text)
     return ModelFiles(id=text, origin=text, config=config)
 
