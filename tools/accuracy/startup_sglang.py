@@ -4,7 +4,6 @@ Only `observed` figures of `cases/startup_logs.jsonl` are read. Every error come
 A log whose free memory before loading is far below the machine's shared it with other programs: it counts only where that figure is taken from the log.
 """
 
-import json
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -27,8 +26,8 @@ from serveright.types.engine import Parallel, Settings
 from serveright.types.hardware import Gpu
 from serveright.types.model import Checkpoint, ModelShape
 from serveright.types.sglang import SglangMemory, SglangTerm
-from serveright.types.source import ModelFiles
 from serveright.units import GIB
+from tools.fit_memory.boots import model_files, rows, unknown_gpu
 
 WORDS = tomllib.loads(Path(__file__).with_name("sglang_logs.toml").read_text(encoding="utf-8"))
 TARGET = FACTS / "calibration" / "sglang_memory.toml"
@@ -47,7 +46,8 @@ class Boot(Struct, frozen=True, kw_only=True):
     checkpoint: Checkpoint
     settings: Settings
     context: int
-    weights: int
+    weights: int | None
+    """By the config, where it is the checkpoint's own."""
     taken: int | None
     """What loading took, by the log."""
     before: int | None
@@ -63,15 +63,14 @@ class Boot(Struct, frozen=True, kw_only=True):
         return self.before is None or self.before > ALONE * self.gpu.memory_bytes
 
 
-def read_boots(shared: Path) -> list[Boot]:
+def read_boots(shared: Path | None) -> list[Boot]:
     """Every SGLang row."""
-    lines = (shared / "cases" / "startup_logs.jsonl").read_text(encoding="utf-8").splitlines()
-    return [_boot(row, shared) for row in map(json.loads, lines) if row["engine"] == "sglang"]
+    return [_boot(row, shared) for row in rows("sglang", shared)]
 
 
-def _boot(row: dict[str, Any], shared: Path) -> Boot:
+def _boot(row: dict[str, Any], shared: Path | None) -> Boot:
     seen, settings = row["observed"], _settings(row)
-    files = _files(row["model"], shared / "configs")
+    files = model_files(row, shared, WORDS)
     shape, checkpoint = read_model(files), read_checkpoint(files)
     taken, after = _bytes(seen.get("weights_gib_per_gpu")), _bytes(seen.get("avail_after_load_gb"))
     before = _bytes(seen.get("avail_before_load_gb"))
@@ -81,26 +80,22 @@ def _boot(row: dict[str, Any], shared: Path) -> Boot:
         id=row["id"],
         model=row["model"],
         version=WORDS["versions"][row["engine_version"]],
-        gpu=load_gpu(WORDS["gpus"][row["gpu"]]),
+        gpu=_gpu(row["gpu"]),
         shape=shape,
         checkpoint=checkpoint,
         settings=settings,
         context=row["max_model_len"] or shape.max_context_tokens or 1,
-        weights=sum(per_gpu_bytes(weight_need(shape, checkpoint), settings.parallel).values()),
+        weights=sum(per_gpu_bytes(weight_need(shape, checkpoint), settings.parallel).values()) if row.get("config") in (None, "inline", row["model"]) else None,
         taken=taken,
         before=before,
-        available=_bytes(seen.get("available_kv_gib")),
+        available=_sum(_bytes(seen.get("available_kv_gib")), _bytes(seen.get("state_gib"))),
         tokens=seen["kv_tokens"],
     )
 
 
-def _files(model: str, folder: Path) -> ModelFiles:
-    if model in WORDS["inline"]:
-        return ModelFiles(id=model, origin="sglang_logs.toml", config=WORDS["inline"][model])
-    name = WORDS["configs"][model]
-    beside = folder / f"{name}_hf_quant_config.json"
-    quant: dict[str, Any] = json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else {}
-    return ModelFiles(id=model, origin=name, config=json.loads((folder / f"{name}.json").read_text(encoding="utf-8")), hf_quant_config=quant)
+def _gpu(name: str) -> Gpu:
+    key = WORDS["gpus"][name]
+    return load_gpu(key) if key else unknown_gpu(name, "nvidia")
 
 
 def _settings(row: dict[str, Any]) -> Settings:
@@ -111,16 +106,28 @@ def _settings(row: dict[str, Any]) -> Settings:
     return replace(given, parallel=parallel, kv_dtype=asked, mem_fraction=row["mem_fraction_static"])
 
 
+def _sum(rows_bytes: int | None, states: int | None) -> int | None:
+    """What the pool holds in all: rows, and states where the model has them."""
+    return None if rows_bytes is None else rows_bytes + (states or 0)
+
+
 def _bytes(value: float | None) -> int | None:
     return None if value is None else round(value * GIB)
 
 
+HOST_TAKES = [(total - free) * GIB for total, free in ((119.63, 112.26), (121.63, 112.77), (121.63, 112.01), (121.63, 113.15))]
+"""What other programs of a GB10 held when vLLM's own start-up logs measured it: the same machine before the same weights, whichever engine asks."""
+
+
 def fit(boots: Sequence[Boot]) -> SglangMemory:
-    """Medians by kind of machine, with the lowest and highest boot; a kind without a boot keeps nothing back."""
+    """Medians by kind of machine, with the lowest and highest boot; a kind without a boot takes what all cards of their own memory lose."""
     kinds = ("cuda", "cuda_many", "unified", "rocm")
-    lost = {kind: [float(b.gpu.memory_bytes - b.before) for b in boots if b.kind == kind and b.before is not None and b.alone] for kind in kinds}
-    lost["cuda"] = lost["cuda"] or lost["cuda_many"]
-    load = [float(b.taken - b.weights) for b in boots if b.taken is not None]
+    known = [b for b in boots if b.gpu.memory_bytes]
+    lost = {kind: [float(b.gpu.memory_bytes - b.before) for b in known if b.kind == kind and b.before is not None and b.alone] for kind in kinds}
+    lost["unified"] += HOST_TAKES
+    apart = lost["cuda"] + lost["cuda_many"] + lost["rocm"]
+    lost |= {kind: lost[kind] or apart for kind in ("cuda", "cuda_many", "rocm")}
+    load = [float(b.taken - b.weights) for b in known if b.taken is not None and b.weights is not None]
     return SglangMemory(source="", as_of="", rows=len(boots), before={kind: _term(found) for kind, found in lost.items()}, load=_term(load))
 
 
@@ -132,7 +139,9 @@ def _term(found: Sequence[float]) -> SglangTerm:
 
 def predicted(boot: Boot, memory: SglangMemory, *, from_log: bool) -> tuple[int, int]:
     """Bytes of the pool and its tokens; `from_log` takes the free memory before and after loading from the log."""
-    gpu, weights = boot.gpu, boot.weights
+    gpu, weights = boot.gpu, boot.weights or 0
+    if not gpu.memory_bytes:
+        gpu = replace(gpu, memory_bytes=boot.before or 0)
     if from_log and boot.before is not None and boot.taken is not None:
         none = SglangTerm(value=0, low=0, high=0, n=0)
         memory = replace(memory, before={kind: replace(none, value=gpu.memory_bytes - boot.before) for kind in memory.before}, load=none)
@@ -164,7 +173,7 @@ def write(memory: SglangMemory, boots: Sequence[Boot]) -> None:
     models = len({b.model for b in boots})
     text = (
         "# What a rank of SGLang has lost before its weights are loaded, and what loading takes beyond them, in bytes: median, lowest and highest boot.\n"
-        "# Written by `python -m tools.accuracy.startup_sglang ../shared --fit`. Few boots are public: one model per kind of machine; `cuda` repeats `cuda_many`.\n"
+        "# Written by `python -m tools.accuracy.startup_sglang ../shared --fit`. Few boots are public: one or two models per kind of machine.\n"
         f'source = "public SGLang start-up logs with `Load weight begin/end` lines ({len(boots)} boots of {models} models)"\nas_of = "2026-11-29"\nrows = {len(boots)}\n'
     )
     for name, term in {"load": memory.load, **{f"before.{kind}": term for kind, term in memory.before.items()}}.items():
@@ -175,7 +184,7 @@ def write(memory: SglangMemory, boots: Sequence[Boot]) -> None:
 def main(arguments: Sequence[str]) -> None:
     """Print the errors; with `--fit` write the calibration too."""
     boots = read_boots(Path(next((a for a in arguments if not a.startswith("--")), "../shared")))
-    whole = [b for b in boots if b.alone]
+    whole = [b for b in boots if b.alone and b.weights is not None and b.gpu.memory_bytes]
     report("Config, GPU and flags only, model left out:", whole, boots, from_log=False)
     report("Free memory before and after loading from the log:", [b for b in boots if b.before is not None and b.taken is not None], boots, from_log=True)
     print(f"left out of the first figure, other programs held memory: {[b.id for b in boots if not b.alone]}")

@@ -173,7 +173,7 @@ def _version(text: str) -> str:
 
 def _gpu(row: dict[str, Any]) -> Gpu:
     key = WORDS["gpus"][row["gpu"]]
-    known = load_gpu(key) if key else _unknown(row["gpu"])
+    known = load_gpu(key) if key else unknown_gpu(row["gpu"], "amd")
     stated = row.get("device_memory_gib")
     return known if stated is None else _with_memory(known, round(stated * GIB))
 
@@ -182,12 +182,13 @@ def _with_memory(gpu: Gpu, memory: int) -> Gpu:
     return replace(gpu, memory_bytes=memory)
 
 
-def _unknown(name: str) -> Gpu:
+def unknown_gpu(name: str, vendor: str) -> Gpu:
+    """A device that is not in the catalogue; what it holds comes from its log."""
     link = Interconnect(kind="none")
     return Gpu(
         key=name,
         name=name,
-        vendor="amd",
+        vendor=vendor,
         architecture="",
         capability=None,
         memory_bytes=0,
