@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: demo test test-browser lint types docs bench accuracy locale test-engine clean
+.PHONY: demo test fuzz test-browser lint types docs bench accuracy locale test-engine clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -25,6 +25,12 @@ types: $(STAMP)
 
 test: $(STAMP) lint types
 	$(BIN)/python -m pytest -n auto
+
+# New examples for every property, and real inputs broken in new ways: SERVERIGHT_FUZZ times the usual number, each in every reader.
+FUZZ ?= 20
+fuzz: $(STAMP)
+	SERVERIGHT_FUZZ=$(FUZZ) $(BIN)/python -m pytest --hypothesis-profile=fuzz -m hypothesis
+	SERVERIGHT_FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/fuzz
 
 # A real Chromium (Debian's package) on every view of the page.
 test-browser: $(STAMP)

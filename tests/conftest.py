@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.budget import examples
+
 # the same examples on every machine: a suite that fails by chance tells nobody anything. `make fuzz` looks for new ones
 settings.register_profile("suite", derandomize=True, database=None, deadline=None)
-settings.register_profile("fuzz", derandomize=False, deadline=None)
+settings.register_profile("fuzz", derandomize=False, deadline=None, max_examples=examples(100))
 settings.load_profile("suite")
 
 ROOT = Path(__file__).parent.parent

@@ -9,6 +9,7 @@ from serveright.api import auditing
 from serveright.catalog.models import list_models
 from serveright.types.reports import Chosen, PlanReport
 from serveright.types.traffic import Traffic
+from tests.budget import examples
 
 MODELS = (
     "Qwen/Qwen3.6-27B",
@@ -31,7 +32,7 @@ def audit(chosen: Chosen, report: PlanReport) -> list[str]:
 
 
 @given(model=st.sampled_from(MODELS), gpu=st.sampled_from(GPUS), concurrency=st.sampled_from((1, 16, 256)))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_a_plan_fits_and_passes_its_own_audit(model: str, gpu: str, concurrency: int) -> None:
     report = api.plan(model, gpu, Traffic(concurrency=concurrency))
     assert (report.chosen is None) == (not any(c.fits for c in report.candidates))
@@ -43,7 +44,7 @@ def test_a_plan_fits_and_passes_its_own_audit(model: str, gpu: str, concurrency:
 
 
 @given(context=st.sampled_from((4096, 16384, 65536, 131072)), model=st.sampled_from(MODELS))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_a_longer_context_never_holds_more(context: int, model: str) -> None:
     for short, long in zip(
         api.size(model, "8xh200", context_tokens=context // 2).results, api.size(model, "8xh200", context_tokens=context).results, strict=True

@@ -15,6 +15,7 @@ from serveright.families.read import read_model
 from serveright.types.cache import StateDefaults
 from serveright.types.model import ModelShape
 from serveright.types.source import ModelFiles
+from tests.budget import examples
 
 GOLDEN = Path(__file__).parent.parent / "families" / "golden_latent"
 LLAMA_70B: dict[str, Any] = {
@@ -84,7 +85,7 @@ def test_unknown_number_type_is_named() -> None:
     assert element_bytes("nvfp4") == 0.5625
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     name=st.sampled_from(["deepseek-v4-pro", "deepseek-v4.1-flash", "inkling", "qwen3.8-flash-next", "glm-5.2", "kimi-k3", "longcat-flash-lite"]),
     tokens=st.integers(0, 2_000_000),

@@ -8,6 +8,7 @@ from serveright.analysis import layout, loop
 from serveright.analysis.simulate import Request, StepTimes, closed, poisson, simulate
 from serveright.types.engine import Parallel
 from tests.analysis.performance import CALIBRATION, HARDWARE, dense, gpu, work
+from tests.budget import examples
 
 ENGINE = CALIBRATION.scheduling["*/*"]
 SPLIT = layout.split(work(dense()), gpu(), Parallel(), CALIBRATION, 2.0)
@@ -38,7 +39,7 @@ def test_one_request_alone_by_hand() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 5), st.integers(1, 3000), st.integers(1, 200)), min_size=1, max_size=30), st.integers(1, 8))
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 def test_every_request_ends_even_when_the_cache_is_tight(raw: list[tuple[float, int, int]], seats: int) -> None:
     requests = sorted((Request(*item) for item in raw), key=lambda r: r.arrival_s)
     got = simulate(TIMES, requests, seats=seats, capacity_tokens=3300, budget_tokens=512)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from serveright.outputs import emit
 from serveright.types.design import FlagChoice
 from serveright.types.text import msg
+from tests.budget import examples
 from tests.emit.designs import design
 from tests.emit.test_law import read
 
@@ -18,7 +19,7 @@ TEXT = st.text(alphabet="ab1 '\"{}[]:,/._$#&|;\\<>*?!-", min_size=1, max_size=30
 
 
 @pytest.mark.parametrize("format", FORMATS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(value=TEXT)
 def test_values_survive(format: str, value: str) -> None:
     made = design("wide" if format in ("slurm", "leaderworkerset", "data-parallel-external") else "one-gpu")

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from serveright.errors import UserError
 from serveright.families.verdict import family
+from tests.budget import examples
 from tests.families.published import NAMES, load, read, total
 
 JUNK: list[Any] = [
@@ -88,7 +89,7 @@ def broken(draw: st.DrawFn) -> dict[str, Any]:
     return config
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=list(HealthCheck))
 @given(broken())
 def test_a_shape_or_one_message(config: dict[str, Any]) -> None:
     try:

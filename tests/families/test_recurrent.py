@@ -13,6 +13,7 @@ from serveright.errors import UserError
 from serveright.families.read import read_model
 from serveright.types.model import ModelShape, Recurrent, UnknownMixer
 from serveright.types.source import ModelFiles
+from tests.budget import examples
 
 GOLDEN = {path.stem: json.loads(path.read_text())["config"] for path in sorted((Path(__file__).parent / "golden_latent").glob("*.json"))}
 
@@ -128,7 +129,7 @@ ABSURD = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(name=st.sampled_from(sorted(GOLDEN)), data=st.data())
 def test_any_field_may_be_absurd(name: str, data: st.DataObject) -> None:
     config = copy.deepcopy(GOLDEN[name])

@@ -11,6 +11,7 @@ from serveright.analysis.placement import place, solve
 from serveright.errors import UsageError
 from serveright.types.placing import Offer, Shelf, Wish
 from serveright.types.traffic import Traffic
+from tests.budget import examples
 
 MODELS, KINDS = ("a", "b"), ("k", "l")
 OFFERS = st.builds(
@@ -43,7 +44,7 @@ def cheapest(wishes: list[Wish], offers: list[Offer], shelves: list[Shelf]) -> f
     return best
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(OFFERS, min_size=1, max_size=4),
     st.tuples(st.sampled_from([0.4, 2.0, 6.0]), st.sampled_from([0.4, 2.0, 6.0])),

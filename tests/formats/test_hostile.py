@@ -11,6 +11,7 @@ from serveright.formats.read import claims, read_checkpoint
 from serveright.formats.resolve import format_of
 from serveright.types.model import NumberFormat, Weight
 from serveright.types.source import ModelFiles
+from tests.budget import examples
 
 KEYS = (
     "quant_method", "weight_block_size", "ignored_layers", "modules_to_not_convert", "ignore", "exclude", "exclude_modules", "config_groups", "targets", "weights",
@@ -47,7 +48,7 @@ WEIGHTS = (
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(
     st.sampled_from(sorted(claims())) | leaves,
     st.dictionaries(st.sampled_from(KEYS), values, max_size=8),

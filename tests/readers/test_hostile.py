@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from serveright.errors import InputError
 from serveright.readers.launch import MAX_BYTES
+from tests.budget import examples
 from tests.readers.tables import READER
 
 LAUGHS = "a: &a [vllm, vllm]\n" + "".join(f"{chr(97 + n)}: &{chr(97 + n)} [{', '.join(['*' + chr(96 + n)] * 9)}]\n" for n in range(1, 12))
@@ -80,7 +81,7 @@ def test_a_huge_file_is_refused(tmp_path: Path) -> None:
         READER.file(tmp_path / "absent.yaml")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.text(max_size=300), st.sampled_from(["a.yaml", "a.sh", "a.py", "a.service", "Dockerfile", "a.md", "a"]))
 def test_any_text_is_read_without_a_crash(text: str, name: str) -> None:
     READER.text("vllm serve m\n" + text, name)

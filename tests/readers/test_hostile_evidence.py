@@ -14,6 +14,7 @@ from serveright.readers.metrics import parse_metrics
 from serveright.readers.nvidia_smi import parse_smi
 from serveright.readers.prometheus import scrapes
 from serveright.readers.symptom_text import read_symptom
+from tests.budget import examples
 
 FRAGMENTS = st.sampled_from(
     [needle.text.decode() for needle in needles()] + ["non-default args: {", "ServerArgs(", "\x1b[31m", "\x00", "\r\n", '{"data":{"result":[', "1e999", "NaN"]
@@ -21,7 +22,7 @@ FRAGMENTS = st.sampled_from(
 TEXT = st.lists(st.one_of(FRAGMENTS, st.text(max_size=40)), max_size=12).map(" ".join)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(TEXT)
 def test_any_text(text: str) -> None:
     log = read_text(text, "x")

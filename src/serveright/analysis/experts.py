@@ -131,7 +131,7 @@ def _matrix(loads: Loads) -> "np.ndarray[Any, Any]":
 
     matrix = np.asarray(loads, dtype=float)
     if matrix.ndim != 2 or not matrix.size or (matrix < 0).any() or not np.isfinite(matrix).all():
-        raise InputError(msg("Expert loads must be one row of non-negative numbers per MoE layer."))
+        raise InputError(msg("The expert load must be one row of non-negative numbers per MoE layer."))
     return matrix
 
 
@@ -151,7 +151,7 @@ def _gpu_loads(matrix: "np.ndarray[Any, Any]", gpus: int, placement: Placement |
     slots: Any = np.asarray(placement.slots if placement else [list(range(experts))] * layers)
     counts = np.ones_like(matrix) if placement is None else np.asarray(placement.replicas)
     if slots.shape[1] % gpus:
-        raise InputError(msg("{slots} experts do not divide over {gpus} GPUs", slots=slots.shape[1], gpus=gpus))
+        raise InputError(msg("The expert load is of {slots} experts, which do not divide over {gpus} GPUs", slots=slots.shape[1], gpus=gpus))
     share = np.take_along_axis(matrix / counts, slots, axis=1)
     return share.reshape(layers, gpus, -1).sum(axis=2)
 

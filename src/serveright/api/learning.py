@@ -86,8 +86,9 @@ def read_progress(path: Path) -> Progress:
     except FileNotFoundError:
         return Progress()
     except (OSError, msgspec.DecodeError) as error:
+        why = error.strerror or "" if isinstance(error, OSError) else str(error)
         raise InputError(
-            msg("{file}: cannot be read ({why})", file=str(path), why=str(error)), msg("Delete it to start over, or give --state FILE.")
+            msg("{file}: cannot be read ({why})", file=str(path), why=why), msg("Delete it to start over, or give --state FILE.")
         ) from error
 
 

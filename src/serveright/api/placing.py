@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from serveright.analysis.layouts import name as layout_name
 from serveright.analysis.placement import place as solve
@@ -75,19 +76,23 @@ def read_question(file: Path) -> tuple[list[Wish], list[Shelf]]:
 
     Raises InputError naming file and key.
     """
+    fix = msg("See docs/how-to/place-models.md for the file's form.")
     try:
-        data = read_own_toml(file, msg("See docs/how-to/place-models.md for the file's form."))
-        models: list[dict[str, Any]] = data.get("model", [])
-        wishes = [_wish(file, dict(entry)) for entry in models]
-        stock: dict[str, int] = msgspec.convert(data.get("stock", {}), dict[str, int])
-        prices: dict[str, float] = msgspec.convert(data.get("price", {}), dict[str, float])
-    except (ValueError, msgspec.ValidationError) as error:
-        raise InputError(msg("{path}: {why}", path=str(file), why=str(error)[:300]), msg("See docs/how-to/place-models.md for the file's form.")) from error
+        asked = msgspec.convert(read_own_toml(file, fix), _Question)
+        wishes = [_wish(file, entry) for entry in asked.model]
+    except msgspec.ValidationError as error:
+        raise InputError(msg("{path}: {why}", path=str(file), why=str(error)[:300]), fix) from error
     shelves: list[Shelf] = []
-    for name, count in stock.items():
+    for name, count in asked.stock.items():
         gpu = load_gpu(name)
-        shelves.append(Shelf(gpu=gpu.key, count=count, usd_per_gpu_hour=prices.get(name, gpu.price_usd_per_hour)))
+        shelves.append(Shelf(gpu=gpu.key, count=count, usd_per_gpu_hour=asked.price.get(name, gpu.price_usd_per_hour)))
     return wishes, shelves
+
+
+class _Question(Struct, frozen=True, forbid_unknown_fields=True):
+    model: list[dict[str, Any]] = []
+    stock: dict[str, int] = {}
+    price: dict[str, float] = {}
 
 
 _KEYS = {"ttft_s": "ttft_target_s", "tpot_s": "tpot_target_s"}

@@ -1,6 +1,7 @@
 """Files a user gives: read within bounds, as text or TOML; every failure is one InputError that names the file."""
 
 import codecs
+import csv
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,14 @@ def refuse_utf16(data: bytes, name: str) -> None:
 def read_own_text(path: str | Path, fix: Msg | None = None, limit: int = LIMIT_BYTES) -> str:
     """The text of a file. Raises InputError."""
     return own_text(read_own(path, fix, limit), str(path), fix)
+
+
+def own_csv(text: str, name: str, fix: Msg | None = None) -> list[list[str]]:
+    """The cells of a CSV, without the space around them. Raises InputError."""
+    try:
+        return [[cell.strip() for cell in row] for row in csv.reader(text.splitlines())]
+    except csv.Error as error:
+        raise InputError(msg("{path}: no CSV ({why})", path=name, why=str(error)), fix) from error
 
 
 def read_own_toml(path: str | Path, fix: Msg | None = None) -> dict[str, Any]:

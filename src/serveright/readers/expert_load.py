@@ -3,7 +3,6 @@
 A PyTorch dump is read without PyTorch: its pickle may only build tensors of plain numbers, anything else in it is refused.
 """
 
-import csv
 import io
 import pickle
 import re
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
-from serveright.catalog.own import LIMIT_BYTES, read_own, refuse_utf16
+from serveright.catalog.own import LIMIT_BYTES, own_csv, read_own, refuse_utf16
 from serveright.errors import InputError
 from serveright.readers.json_object import parse_object
 from serveright.types.text import Msg, msg
@@ -108,10 +107,7 @@ def _records(path: str, dump: dict[str, Any]) -> "np.ndarray[Any, Any]":
 
 def _csv(path: str, text: str) -> list[list[float]]:
     """One line a layer, or `layer,expert,tokens` with that header."""
-    try:
-        lines = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines()) if any(cell.strip() for cell in row)]
-    except csv.Error as error:
-        raise _wrong(path, msg("no CSV ({why})", why=str(error))) from error
+    lines = [row for row in own_csv(text, path, FORM) if any(row)]
     if not lines:
         raise _wrong(path, msg("the file is empty"))
     head = [cell.lower() for cell in lines[0]]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from serveright.errors import InputError
 from serveright.readers.http import fetch
 from serveright.types.diagnosis import Scrape
-from serveright.types.text import msg
+from serveright.types.text import Msg, msg
 
 MAX_BYTES = 32 << 20
 COUNTERS = {
@@ -100,9 +100,19 @@ def parse_metrics(text: str, source: str, at: float | None = None) -> Scrape:
         samples = tuple(_samples(text))
     except (ValueError, KeyError, IndexError) as error:
         raise InputError(
-            msg("{source} is not a Prometheus metrics page ({why})", source=source, why=str(error)[:200]), msg("Save the server's /metrics as it stands.")
+            msg("{source} is not a Prometheus metrics page ({why})", source=source, why=_unreadable(text)), msg("Save the server's /metrics as it stands.")
         ) from error
     return scrape(samples, source, at)
+
+
+def _unreadable(text: str) -> Msg:
+    """The first line that is no sample."""
+    for number, line in enumerate(text.split("\n"), 1):
+        try:
+            list(_samples(line + "\n"))
+        except (ValueError, KeyError, IndexError):
+            return msg("line {n}: {text}", n=number, text=line.strip()[:80])
+    return msg("its lines contradict each other")
 
 
 def scrape(samples: tuple[_Sample, ...], source: str, at: float | None) -> Scrape:

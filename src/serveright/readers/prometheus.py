@@ -6,7 +6,7 @@ from msgspec.json import decode
 from serveright.errors import InputError
 from serveright.readers.metrics import sample, scrape
 from serveright.types.diagnosis import Scrape
-from serveright.types.text import msg
+from serveright.types.text import Msg, msg
 
 
 class _Series(Struct, frozen=True):
@@ -35,17 +35,29 @@ def is_answer(head: bytes) -> bool:
 def scrapes(text: str, source: str) -> tuple[Scrape, ...]:
     """Scrapes by time. Raises InputError where the answer is an error or no answer."""
     try:
-        points = [
-            (at, series.metric.get("__name__", ""), series.metric, float(value))
-            for series in decode(text, type=_Answer).data.result
-            for at, value in series.values or ((series.value,) if series.value else ())
-        ]
-    except (DecodeError, ValueError) as error:
-        raise InputError(
-            msg("{source} is not an answer of the Prometheus API ({why})", source=source, why=str(error)[:200]),
-            msg("Ask /api/v1/query_range for the vllm: or sglang: series and save the JSON."),
-        ) from error
+        result = decode(text, type=_Answer).data.result
+    except DecodeError as error:
+        raise _no_answer(source, str(error)[:200]) from error
+    points = [
+        (at, series.metric.get("__name__", ""), series.metric, _number(value, source))
+        for series in result
+        for at, value in series.values or ((series.value,) if series.value else ())
+    ]
     times = sorted({at for at, *_ in points})
     step = max(1, -(-len(times) // MOST))
     kept = times[::step]
     return tuple(scrape(tuple(sample(name, labels, value) for at, name, labels, value in points if at == time), source, time) for time in kept)
+
+
+def _number(text: str, source: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise _no_answer(source, msg("{cell} is no number", cell=text[:40])) from error
+
+
+def _no_answer(source: str, why: str | Msg) -> InputError:
+    return InputError(
+        msg("{source} is not an answer of the Prometheus API ({why})", source=source, why=why),
+        msg("Ask /api/v1/query_range for the vllm: or sglang: series and save the JSON."),
+    )

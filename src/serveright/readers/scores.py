@@ -1,10 +1,9 @@
 """A user's own quality scores: a CSV of `model,score`, or a TOML table `[scores]`. What they measure is the user's business."""
 
-import csv
 from math import isfinite
 from typing import Any, cast
 
-from serveright.catalog.own import own_toml, read_own_text
+from serveright.catalog.own import own_csv, own_toml, read_own_text
 from serveright.errors import InputError
 from serveright.types.text import Msg, msg
 
@@ -28,8 +27,7 @@ def _toml(path: str, text: str) -> dict[str, float]:
 
 def _csv(path: str, text: str) -> dict[str, float]:
     found: dict[str, float] = {}
-    for number, row in enumerate(csv.reader(text.splitlines()), 1):
-        cells = [cell.strip() for cell in row]
+    for number, cells in enumerate(own_csv(text, path, FORM), 1):
         if len(cells) < 2 or not cells[0] or cells[0].startswith("#") or (number == 1 and cells[1].lower() == "score"):
             continue
         found[cells[0]] = _number(path, msg("line {n}", n=number), cells[1])
@@ -43,4 +41,4 @@ def _number(path: str, place: Msg, value: object) -> float:
             raise ValueError(value)
         return number
     except (TypeError, ValueError) as error:
-        raise InputError(msg("{path}, {place}: {value} is no number", path=path, place=place, value=str(value)), FORM) from error
+        raise InputError(msg("{path}, {place}: {value} is no number", path=path, place=place, value=str(value)[:80]), FORM) from error

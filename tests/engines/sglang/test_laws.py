@@ -13,6 +13,7 @@ from serveright.engines.sglang import size
 from serveright.types.engine import Parallel, Settings, Sized
 from serveright.types.model import ModelShape
 from serveright.units import GIB
+from tests.budget import examples
 from tests.engines.sglang.models import PLAIN, latent, model, shapes
 
 CALIBRATION = load_sglang_memory()
@@ -26,7 +27,7 @@ def sized(shape: ModelShape, gpu: str = "h200-sxm", *, version: str = "0.5.23", 
 
 
 @given(shapes(), st.sampled_from(GPUS), st.floats(0.5, 0.85), st.floats(0.01, 0.1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_more_memory_never_fits_less(shape: ModelShape, gpu: str, share: float, more: float) -> None:
     less_room, more_room = sized(shape, gpu, mem_fraction=share), sized(shape, gpu, mem_fraction=share + more)
     assert more_room.memory.kv_pool_bytes >= less_room.memory.kv_pool_bytes
@@ -35,7 +36,7 @@ def test_more_memory_never_fits_less(shape: ModelShape, gpu: str, share: float, 
 
 
 @given(shapes(), st.sampled_from(VERSIONS), st.sampled_from([(1, 2), (2, 4), (4, 8)]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_more_gpus_never_store_more_each(shape: ModelShape, version: str, ranks: tuple[int, int]) -> None:
     few, many = (sized(shape, version=version, parallel=Parallel(tp=n)) for n in ranks)
     assert many.layout.pool_bytes_per_token <= few.layout.pool_bytes_per_token
@@ -43,21 +44,21 @@ def test_more_gpus_never_store_more_each(shape: ModelShape, version: str, ranks:
 
 
 @given(shapes(), st.sampled_from([1, 16, 32, 64, 128]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_tokens_fill_whole_pages(shape: ModelShape, page: int) -> None:
     found = sized(shape, block_tokens=page, prefix_caching=False)
     assert found.capacity.per_rank_tokens % found.layout.block_tokens == 0
 
 
 @given(shapes(), st.integers(64, 60000), st.integers(64, 60000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_longer_requests_never_run_in_greater_number(shape: ModelShape, first: int, second: int) -> None:
     short, long = sorted((first, second))
     assert sized(shape, context=long).capacity.max_concurrency <= sized(shape, context=short).capacity.max_concurrency
 
 
 @given(shapes(), st.sampled_from(VERSIONS), st.sampled_from(GPUS), st.sampled_from([1, 2, 4]), st.sampled_from([1, 2]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_every_derivation_evaluates_to_its_result(shape: ModelShape, version: str, gpu: str, tp: int, dp: int) -> None:
     found = sized(shape, gpu, version=version, parallel=Parallel(tp=tp, dp=dp))
     names = {"ceil": math.ceil, "floor": math.floor, "min": min, "max": max}
@@ -68,7 +69,7 @@ def test_every_derivation_evaluates_to_its_result(shape: ModelShape, version: st
 
 
 @given(shapes(), st.sampled_from([2, 4, 8]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_attention_ranks_hold_their_own_requests(shape: ModelShape, dp: int) -> None:
     """With dp 8 and tp 1 every rank stores whole rows, and the deployment holds dp times what one rank does."""
     one, many = sized(shape, mem_fraction=0.8), sized(shape, mem_fraction=0.8, parallel=Parallel(tp=1, dp=dp))
@@ -78,7 +79,7 @@ def test_attention_ranks_hold_their_own_requests(shape: ModelShape, dp: int) -> 
 
 
 @given(st.integers(1, 4), st.sampled_from([None, 4, 128]), st.sampled_from([1, 2, 4]), st.sampled_from([None, 8]), st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_v4_of_few_layers_is_answered(count: int, ratio: int | None, pp: int, most: int | None, drafts: bool) -> None:
     kind = {None: "sliding_mla", 4: "csa", 128: "hca"}[ratio]
     row = replace(latent(), kind=kind, compress_ratio=ratio, window_tokens=128)

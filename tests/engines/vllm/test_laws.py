@@ -13,6 +13,7 @@ from serveright.engines.vllm.plan import plan
 from serveright.types.engine import Parallel, Settings, Sized
 from serveright.types.model import ModelShape
 from serveright.units import GIB
+from tests.budget import examples
 from tests.engines.vllm.models import PLAIN, shapes
 from tests.engines.vllm.oracle import gpu
 
@@ -29,7 +30,7 @@ def sized(shape: ModelShape, capability: str = "9.0", *, version: str = "0.33.0"
 
 
 @given(shapes(), st.sampled_from(CAPABILITIES), st.floats(0.5, 0.9), st.floats(0.01, 0.1))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_more_memory_never_fits_less(shape: ModelShape, capability: str, share: float, more: float) -> None:
     less_room, more_room = sized(shape, capability, mem_fraction=share), sized(shape, capability, mem_fraction=share + more)
     assert more_room.capacity.per_rank_tokens >= less_room.capacity.per_rank_tokens
@@ -37,14 +38,14 @@ def test_more_memory_never_fits_less(shape: ModelShape, capability: str, share: 
 
 
 @given(shapes(), st.sampled_from(VERSIONS), st.sampled_from([(1, 2), (2, 4), (4, 8)]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_more_gpus_never_store_more_each(shape: ModelShape, version: str, ranks: tuple[int, int]) -> None:
     few, many = (sized(shape, version=version, parallel=Parallel(tp=n)) for n in ranks)
     assert many.layout.stored_bytes_per_token <= few.layout.stored_bytes_per_token
 
 
 @given(shapes(), st.integers(1, 60000), st.integers(1, 60000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_longer_requests_never_run_in_greater_number(shape: ModelShape, first: int, second: int) -> None:
     short, long = sorted((first, second))
     made = plan(shape, PLAIN, gpu("9.0"), LATEST, Settings(context_tokens=131072, token_budget=4096))
@@ -53,7 +54,7 @@ def test_longer_requests_never_run_in_greater_number(shape: ModelShape, first: i
 
 
 @given(shapes(), st.sampled_from(VERSIONS), st.sampled_from(CAPABILITIES), st.sampled_from([1, 2, 4]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_every_derivation_evaluates_to_its_result(shape: ModelShape, version: str, capability: str, tp: int) -> None:
     found = sized(shape, capability, version=version, parallel=Parallel(tp=tp))
     names = {"ceil": math.ceil, "floor": math.floor, "min": min, "max": max, "lcm": math.lcm, "round": round}
@@ -64,7 +65,7 @@ def test_every_derivation_evaluates_to_its_result(shape: ModelShape, version: st
 
 
 @given(shapes(), st.sampled_from([1, 2, 3]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_stages_hold_every_layer_once(shape: ModelShape, pp: int) -> None:
     made = plan(shape, PLAIN, gpu("9.0"), LATEST, Settings(context_tokens=32768, parallel=Parallel(pp=pp)))
     whole = plan(shape, PLAIN, gpu("9.0"), LATEST, Settings(context_tokens=32768))
