@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from serveright.readers.log_lines import known_lines
+from serveright.readers.refusals import refusals
 from serveright.readers.symptom_text import symptoms
 from serveright.rules.causes.base import CauseRule, all_causes
 from serveright.rules.registry import all_rules
 
 SRC = Path(__file__).parents[2] / "src" / "serveright"
-LOG = {f"log:{line.key}" for lines in known_lines().values() for line in lines}
+LOG = {f"log:{line.key}" for lines in known_lines().values() for line in lines} | {f"log:refused_{row.topic}" for rows in refusals().values() for row in rows}
 SYMPTOM = {f"symptom:{key}" for key in symptoms()}
 MADE = set(
     re.findall(

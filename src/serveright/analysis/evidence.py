@@ -7,10 +7,12 @@ from serveright.analysis.given import Given
 from serveright.types.diagnosis import LogReading, Scrape, Sign
 from serveright.types.engine import Sized
 from serveright.types.model import Attention, Latent, ModelShape, Recurrent
-from serveright.types.text import msg
+from serveright.types.text import Msg, msg
 
 FULL = 0.95
 """Share of the cache from which on it is full."""
+POOL_LIMITS = 0.95
+"""Share of the window below which a length that is refused was not set by the window."""
 FREE = 0.6
 """Share of the cache below which room is no limit."""
 MANY_QUERIES = 2000
@@ -18,6 +20,9 @@ MANY_QUERIES = 2000
 SPREAD = 2.0
 """Busiest rank over the mean from which on ranks are unevenly loaded."""
 LOW_ACCEPTANCE = 0.4
+IDLE_LINES = 3
+"""Periodic lines before an average of them means anything."""
+REFUSED_FLAGS = ("unknown_flag", "ambiguous_flag", "invalid_choice", "missing_value", "tool_parser_unknown")
 BUSY = 32
 """Running requests from which on speculation has to earn its keep."""
 
@@ -28,6 +33,8 @@ def log_signs(log: LogReading) -> Iterator[Sign]:
     at = log.source
     if log.started:
         yield Sign(key="derived:started", source=at)
+    if log.engine is not None and not any(key in log.facts for key in REFUSED_FLAGS):
+        yield Sign(key="derived:flags_accepted", source=at, text=msg("the engine came past reading its flags"))
     if log.errors:
         last = log.errors[-1]
         yield Sign(key="derived:ended_with_error", source=at, line=last.line, text=last.text)
@@ -45,6 +52,12 @@ def log_signs(log: LogReading) -> Iterator[Sign]:
     state = series.get("state_usage")
     if state is not None and state.high > 0.75 and waiting is not None and waiting.high >= 1 and (usage is None or usage.mean < FREE):
         yield Sign(key="metrics:state_pool_full", source=at, text=msg("state pool used to {share:pct} while requests wait", share=state.high))
+    hits = series.get("hit_rate")
+    if hits is not None and hits.high == 0 and hits.count >= IDLE_LINES and series.get("running", hits).mean >= 1:
+        yield Sign(key="metrics:prefix_zero", source=at, text=msg("the prefix cache never hits in {n:n} periodic lines", n=hits.count))
+    loads = {name.partition(" ")[2]: one.mean for name, one in series.items() if name.startswith("load ") and one.count >= IDLE_LINES}
+    if uneven(loads):
+        yield Sign(key="metrics:ranks_uneven", source=at, text=_loads(loads))
     accepted = series.get("acceptance_rate")
     if accepted is not None and accepted.mean < LOW_ACCEPTANCE:
         yield Sign(key="metrics:acceptance_low", source=at, text=msg("{share:pct} of the drafted tokens are accepted", share=accepted.mean))
@@ -95,7 +108,9 @@ def _pressure(scrapes: Sequence[Scrape], last: Scrape, grown: Mapping[str, float
     state = max(scrape.total.get("state_usage", 0.0) for scrape in scrapes)
     if "preemptions" in grown:
         if grown["preemptions"] > 0:
-            yield _sign("preempting", last, msg("{n:n} preemptions", n=grown["preemptions"]))
+            text = msg("{n:n} preemptions", n=grown["preemptions"])
+            running = max(scrape.total.get("running", 0.0) for scrape in scrapes)
+            yield Sign(key="metrics:preempting", source=last.source, text=text, numbers={"running": running})
         else:
             yield _sign("no_preemption", last, msg("no preemption"))
     if usage >= FULL:
@@ -124,12 +139,21 @@ def _ranks(last: Scrape, scrapes: Sequence[Scrape]) -> Iterator[Sign]:
         load = {
             rank: sum(scrape.ranks.get(rank, {}).get(name, 0.0) for scrape in scrapes for name in ("running", "waiting")) / len(scrapes) for rank in last.ranks
         }
-        mean = sum(load.values()) / len(load)
-        if mean >= 1 and (max(load.values()) >= SPREAD * mean or min(load.values()) == 0):
-            yield _sign("ranks_uneven", last, msg("requests by rank: {loads}", loads=", ".join(f"{rank}: {n:g}" for rank, n in sorted(load.items()))))
+        if uneven(load):
+            yield _sign("ranks_uneven", last, _loads(load))
     balance = last.total.get("expert_balance")
     if balance is not None and balance < 0.75:
         yield _sign("experts_uneven", last, msg("mean over busiest expert rank: {share:pct}", share=balance))
+
+
+def uneven(load: Mapping[str, float]) -> bool:
+    """Whether requests lie on some ranks far more than on others."""
+    mean = sum(load.values()) / len(load) if len(load) > 1 else 0
+    return mean >= 1 and (max(load.values()) >= SPREAD * mean or min(load.values()) == 0)
+
+
+def _loads(load: Mapping[str, float]) -> Msg:
+    return msg("requests by rank: {loads}", loads=", ".join(f"{rank}: {n:.3g}" for rank, n in sorted(load.items())))
 
 
 SMALL_POOL = 0.25
@@ -186,6 +210,16 @@ def command_signs(given: Given, shape: ModelShape | None) -> Iterator[Sign]:
         yield _said(given, "one_gpu")
     if shape is not None:
         yield from shape_signs(shape, given.command.location.file)
+
+
+def window_signs(signs: Sequence[Sign], given: Given) -> Iterator[Sign]:
+    """A prompt was refused below the window that was asked for: the pool, not the window, is the limit."""
+    window = given.integer("--context-length") or given.integer("--max-model-len")
+    for sign in signs:
+        limit = sign.numbers.get("limit")
+        if sign.key == "log:input_too_long" and window and isinstance(limit, float) and limit < POOL_LIMITS * window:
+            text = msg("prompts are refused from {limit:n} tokens, with a window of {window:n}", limit=limit, window=window)
+            yield Sign(key="derived:pool_below_window", source=sign.source, line=sign.line, text=text)
 
 
 def shape_signs(shape: ModelShape, source: str) -> Iterator[Sign]:

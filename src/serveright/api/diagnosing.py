@@ -1,21 +1,23 @@
 """From symptom to cause: whatever the operator has -> signs -> causes, with the repair as a command."""
 
 import shlex
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from serveright.analysis.evidence import command_signs, log_signs, scrape_signs, shape_signs, sized_signs
+from serveright.analysis.evidence import command_signs, log_signs, scrape_signs, shape_signs, sized_signs, window_signs
 from serveright.analysis.memory_from_log import memory_parts
 from serveright.analysis.not_a_fault import not_a_fault
 from serveright.api.auditing import Ask, facts_of, read
 from serveright.api.loading import load_model
+from serveright.catalog.own import existing, read_own, refuse_utf16
 from serveright.errors import InputError, UserError
 from serveright.readers.benchmark import BenchPoint, parse_benchmark
 from serveright.readers.echo import command_of_echo
-from serveright.readers.engine_log import Progress, read_log
+from serveright.readers.engine_log import Progress, read_log, read_stream
 from serveright.readers.metrics import read_scrapes
 from serveright.readers.nvidia_smi import is_smi, parse_smi
 from serveright.readers.symptom_text import read_symptom
@@ -78,7 +80,7 @@ def diagnose(bundle: Bundle, progress: Progress | None = None, tell: Callable[[M
     asked = Ask(engine=bundle.engine, version=bundle.version or version, gpu=bundle.gpu, model=bundle.model, local=bundle.local)
     context = None if seen.command is None else Context.of(seen.command, facts_of(seen.command, asked))
     findings: list[Finding] = [] if context is None else audit_command(context)
-    signs = seen.signs if context is None else (*seen.signs, *command_signs(context, context.shape))
+    signs = seen.signs if context is None else (*seen.signs, *command_signs(context, context.shape), *window_signs(seen.signs, context))
     sized = _sized_alone(bundle, asked, engine) if context is None else context.sized
     if context is None and bundle.model is not None:
         signs = (*signs, *shape_signs(load_model(bundle.model).shape, "--config"))
@@ -106,7 +108,7 @@ def diagnose(bundle: Bundle, progress: Progress | None = None, tell: Callable[[M
 def gather(bundle: Bundle, progress: Progress | None = None, tell: Callable[[Msg], None] | None = None) -> Seen:
     """Reads every input."""
     notes: list[Msg] = []
-    logs = tuple(read_log(Path(log), progress) for log in bundle.logs)
+    logs = tuple(_log(log, bundle.local, progress) for log in bundle.logs)
     scrapes = tuple(_scrapes(bundle, notes))
     signs: list[Sign] = [sign for log in logs for sign in (*log.signs, *log_signs(log))]
     signs += scrape_signs(scrapes)
@@ -141,6 +143,13 @@ def gather(bundle: Bundle, progress: Progress | None = None, tell: Callable[[Msg
     )  # fmt: skip
 
 
+def _log(where: str, local: bool, progress: Progress | None) -> LogReading:
+    """One log; `-` is what is piped in."""
+    if where == "-" and local:
+        return read_stream(sys.stdin.buffer, "stdin", progress)
+    return read_log(Path(where), progress)
+
+
 def _once(signs: list[Sign]) -> tuple[Sign, ...]:
     """The first sign of each key, with the counts of all."""
     found: dict[str, Sign] = {}
@@ -169,8 +178,8 @@ def _scrapes(bundle: Bundle, notes: list[Msg]) -> Iterator[Scrape]:
 
 
 def _empty(where: str) -> bool:
-    path = Path(where)
-    return path.is_file() and not path.stat().st_size
+    path = existing(where)
+    return path is not None and path.is_file() and not path.stat().st_size
 
 
 def _gpu_signs(where: str) -> Iterator[Sign]:
@@ -190,17 +199,16 @@ def _gpu_signs(where: str) -> Iterator[Sign]:
 
 
 def _text(where: str) -> str:
-    try:
-        return Path(where).read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise InputError(msg("{path} cannot be read: {why}", path=where, why=error.strerror or "")) from error
+    data = read_own(where)
+    refuse_utf16(data, where)
+    return data.decode("utf-8", "replace")
 
 
 def _command_text(bundle: Bundle, logs: tuple[LogReading, ...]) -> tuple[str, str]:
     """The command and what to call it: a file, the words themselves, or what the engine echoed in its log."""
     if bundle.command:
-        path = Path(bundle.command)
-        if len(bundle.command) < 512 and path.is_file():
+        path = existing(bundle.command)
+        if path is not None and path.is_file():
             return _text(bundle.command), bundle.command
         if "\n" not in bundle.command and " " not in bundle.command.strip():
             raise InputError(msg("{path} cannot be read: {why}", path=bundle.command, why="no such file"), msg("Give a file, or the whole command in quotes."))

@@ -12,9 +12,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import BinaryIO
 
+from msgspec.structs import replace
+
 from serveright.errors import InputError
 from serveright.readers.log_lines import Needle, needles
 from serveright.readers.log_series import SeriesOf, periodic
+from serveright.readers.refusals import refusal
 from serveright.types.diagnosis import LogReading, Sign
 from serveright.types.text import Msg, msg
 
@@ -32,7 +35,7 @@ Progress = Callable[[int, int], None]
 
 _ANSI = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_ERROR = re.compile(rb"(?m)^.*?\b(?:[A-Za-z_.]*(?:Error|Exception)|AssertionError|RuntimeError|error): .*$")
+_ERROR = re.compile(rb"""(?m)^.*?(?:\b(?:[A-Za-z_.]*(?:Error|Exception)|error): |Value error, |["']message["']: ?["']).*$""")
 _EMPTY_ERROR = re.compile(rb"(?m)^.*?\b(?:[A-Za-z_.]*Error|AssertionError)$")
 
 
@@ -56,22 +59,36 @@ def read_text(text: str, source: str) -> LogReading:
 
 
 def read_stream(file: BinaryIO, source: str, progress: Progress | None = None, size: int = 0) -> LogReading:
-    """A log from an open binary file, compressed or not."""
+    """A log from an open binary file or a pipe, compressed or not."""
     log = _Log(source)
-    zipped = file.read(2) == b"\x1f\x8b"
-    file.seek(0)
+    head = file.read(2)
+    ahead = _Ahead(head, file)
     done = 0
-    for block in _unzipped(file, log.notes) if zipped else iter(lambda: file.read(BLOCK), b""):
+    for block in _unzipped(ahead, log.notes) if head == b"\x1f\x8b" else iter(lambda: ahead.read(BLOCK), b""):
         log.add(block)
         done += len(block)
-        if progress is not None:
-            progress(file.tell() if zipped else done, size)
+        if progress is not None and size:
+            progress(ahead.taken, size)
     return log.done()
 
 
-def _unzipped(file: BinaryIO, notes: list[Msg]) -> Iterator[bytes]:
+class _Ahead:
+    """A stream whose first bytes were looked at; pipes cannot go back."""
+
+    def __init__(self, head: bytes, file: BinaryIO) -> None:
+        self._head, self._file, self.taken = head, file, 0
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, at most `size`."""
+        block = self._head or self._file.read(size)
+        self._head = b""
+        self.taken += len(block)
+        return block
+
+
+def _unzipped(file: _Ahead, notes: list[Msg]) -> Iterator[bytes]:
     """What can be unpacked; a truncated or damaged archive ends early and is said."""
-    with gzip.GzipFile(fileobj=file) as unpacked:
+    with gzip.GzipFile(fileobj=file, mode="rb") as unpacked:  # pyright: ignore[reportArgumentType, reportCallIssue]
         while True:
             try:
                 block = unpacked.read1(BLOCK)
@@ -126,6 +143,7 @@ class _Log:
         if not self.signs and not self.errors and self.bytes:
             self.notes.append(msg("{source} holds no line that vLLM or SGLang is known to write", source=self.source))
         engine = max(self.engines, key=lambda name: self.engines[name], default=None)
+        self._refused(engine)
         facts = {key: found[-1] for key, found in self.signs.items() if found}
         return LogReading(
             source=self.source,
@@ -141,6 +159,16 @@ class _Log:
             bytes=self.bytes,
             notes=tuple(self.notes),
         )
+
+    def _refused(self, engine: str | None) -> None:
+        """Errors no known line explains, where they are words of the engine's own checks."""
+        told = {sign.line for found in self.signs.values() for sign in found}
+        for error in self.errors.values():
+            found = None if error.line in told else refusal(str(error.text), engine)
+            if found is not None:
+                key = f"refused_{found.topic}"
+                self.counts[key] = self.counts.get(key, 0) + 1
+                self.signs.setdefault(key, []).append(replace(error, key=f"log:{key}", numbers={"module": found.module}))
 
     def _look(self, text: bytes) -> None:
         if not text:

@@ -9,6 +9,7 @@ _NUMBER = rb"(\d+(?:\.\d+)?)"
 _VLLM = re.compile(rb"Avg prompt throughput: [^\n]*")
 _SGLANG = re.compile(rb"(?:Decode|Prefill) batch[^\n]*")
 _DRAFT = re.compile(rb"SpecDecoding metrics: [^\n]*")
+_RANK = re.compile(rb"(?:Engine (\d+): Avg prompt|\bDP(\d+)\b)")
 _FIELDS: dict[str, tuple[re.Pattern[bytes], float]] = {
     "running": (re.compile(rb"(?:Running: |#running-req: )" + _NUMBER), 1),
     "waiting": (re.compile(rb"(?:Waiting: |#queue-req: )" + _NUMBER), 1),
@@ -32,10 +33,17 @@ def periodic(text: bytes) -> Iterator[tuple[str, float]]:
         if mark not in text:
             continue
         for line in pattern.finditer(text):
+            load = 0.0
             for name, (field, factor) in _FIELDS.items():
                 match = field.search(line[0])
                 if match is not None:
-                    yield ("kv_usage" if name == "token_usage" else name), float(match[1]) * factor
+                    value = float(match[1]) * factor
+                    load += value if name in ("running", "waiting") else 0
+                    yield ("kv_usage" if name == "token_usage" else name), value
+            # what stands before the figures is cut out, not matched: a pattern that begins with a gap is tried at every byte of the log
+            before = max(text.rfind(b"\n", 0, line.start()) + 1, line.start() - 200)
+            if rank := _RANK.search(text, before, line.end()):
+                yield f"load {(rank[1] or rank[2]).decode()}", load
 
 
 class SeriesOf:

@@ -10,6 +10,8 @@ CAUSE = CauseRule(
     fix=(msg("Choose a checkpoint in a format this GPU has, or another GPU."),),
     effect="crash",
     speaks={
+        "log:gpu_too_old": 5,
+        "log:refused_hardware": 4,
         "log:quant_capability": 4.5,
         "log:bf16_capability": 5,
         "log:nvfp4_needs_blackwell": 2,

@@ -13,7 +13,7 @@ CAUSE = CauseRule(
         "symptom:prefix_alternates": 2.8,
         "symptom:prefix_not_hit": 0.8,
         "metrics:prefix_alternates": 3,
-        "metrics:prefix_zero": 1,
+        "metrics:prefix_zero": 2.2,
     },
     against={
         "metrics:prefix_off": 3,

@@ -18,6 +18,8 @@ CAUSE = CauseRule(
         "gpu:busy_idle": 3,
     },
     against={
+        "symptom:one_long_prompt": 1,
+        "log:shm_small": 3,
         "log:ready": 1.5,
         "command:one_gpu": 3,
     },

@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("docker run --ipc=host or --shm-size 16g; in Kubernetes an emptyDir with medium Memory."),),
     effect="crash",
     speaks={
+        "symptom:shm": 2.8,
         "log:shm_small": 5,
     },
 )

@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("End it, or choose another --port."),),
     effect="crash",
     speaks={
+        "symptom:port_in_use": 3,
         "log:port_taken": 6,
     },
 )

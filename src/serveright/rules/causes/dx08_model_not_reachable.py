@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Check the name, accept the licence and set HF_TOKEN, or give a local directory."),),
     effect="crash",
     speaks={
+        "symptom:model_fetch": 3,
         "log:gated": 6,
         "log:hub_offline": 5,
     },

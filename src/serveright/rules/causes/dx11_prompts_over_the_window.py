@@ -10,9 +10,13 @@ CAUSE = CauseRule(
     fix=(msg("Let the client compact earlier (leave 8 to 16 thousand tokens), or raise --max-model-len."),),
     effect="wrong_output",
     speaks={
+        "symptom:over_window": 2.8,
         "log:prompt_too_long": 4,
         "log:input_too_long": 4,
         "symptom:fails_near_limit": 3,
         "probe:near_limit_refused": 1,
+    },
+    against={
+        "derived:pool_below_window": 4,
     },
 )

@@ -10,7 +10,13 @@ CAUSE = CauseRule(
     fix=(msg("Run with NCCL_DEBUG=INFO; check NCCL_SOCKET_IFNAME, firewalls and that all ranks are alive."),),
     effect="crash",
     speaks={
+        "symptom:hang": 1,
+        "log:placement": 0.8,
+        "log:gloo": 5.5,
         "log:nccl_error": 3.5,
         "log:nccl_timeout": 2,
+    },
+    against={
+        "log:shm_small": 3,
     },
 )

@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Remove --quantization."),),
     effect="crash",
     speaks={
+        "log:refused_quantisation": 4,
         "log:quant_mismatch": 5.5,
         "log:unknown_quant": 4,
     },

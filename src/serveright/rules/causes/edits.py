@@ -1,5 +1,6 @@
 """Repairs whose numbers only the engine's own words hold: from a sign to an edit of the command."""
 
+import re
 from collections.abc import Iterable, Iterator
 
 from serveright.rules.context import Context
@@ -9,6 +10,16 @@ from serveright.types.report import Edit
 
 MARGIN = 0.98
 """Of a limit the engine printed: identical starts differ by about one per cent."""
+
+
+ROOM = 0.9
+"""Of the requests that ran while some were thrown out of a full cache."""
+CAREFUL = 1.3
+"""What SGLang's tuning guide names where requests are retracted often."""
+
+
+RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
+"""Sizes vLLM reserves for adapters (vllm/config/lora.py)."""
 
 
 def edits_from(causes: Iterable[Cause], signs: Iterable[Sign], given: Context) -> Iterator[Edit]:
@@ -28,8 +39,7 @@ def edits_from(causes: Iterable[Cause], signs: Iterable[Sign], given: Context) -
         elif cause.code == "PERF06" and given.vllm:
             yield from _fewer(by_key, given)
         elif cause.code == "PERF06":
-            if (given.number("--schedule-conservativeness") or 1) < 1:
-                yield Edit("--schedule-conservativeness", None)
+            yield Edit("--schedule-conservativeness", None if (given.number("--schedule-conservativeness") or 1) < 1 else f"{CAREFUL:g}")
         elif cause.code in ("MEM04", "MEM06", "MEM16") and not given.vllm:
             yield from (Edit(flag.written, None) for flag in given.flags("--mem-fraction-static"))  # SGLang reserves by GPU and batch when it is left out
         elif cause.code == "PERF02" and (cap := given.integer("--max-running-requests")):
@@ -42,6 +52,16 @@ def edits_from(causes: Iterable[Cause], signs: Iterable[Sign], given: Context) -
             yield from _fewer(by_key, given)
         elif cause.code == "MEM07" and "--mamba-ssm-dtype" in _known(given):
             yield Edit("--mamba-ssm-dtype", "bfloat16")
+        elif cause.code == "CFG01":
+            yield from _named(by_key, given)
+        elif cause.code == "LORA01" and (rank := _number(by_key, "log:lora_rank", "rank")):
+            yield Edit("--max-lora-rank", str(next((size for size in RANKS if size >= rank), int(rank))))
+        elif cause.code == "MM02" and given.vllm and (tokens := _number(by_key, "log:mm_budget", "tokens")):
+            yield Edit("--max-num-batched-tokens", str(-(-int(tokens) // 256) * 256))
+        elif cause.code in ("KV02", "KV03", "KV04"):
+            yield from (Edit(flag.written, None) for flag in given.flags("--kv-cache-dtype"))
+        elif cause.code == "DX16":
+            yield from (Edit(flag.written, None) for flag in given.flags("--quantization", "-q"))
         elif cause.code == "PAR05":
             yield from _attention_ranks(given)
         elif cause.code == "HYB01":
@@ -59,6 +79,15 @@ def _known(given: Context) -> set[str]:
     return {flag.name for flag in given.table.flags}
 
 
+def _named(signs: dict[str, Sign], given: Context) -> Iterator[Edit]:
+    """The one flag of the command that the engine's message names goes; where it names several, a person must choose."""
+    text = str(signs["log:refused_settings"].text) if "log:refused_settings" in signs else ""
+    words = set(re.findall(r"[\w-]+", text.replace("-", "_")))
+    named = [flag for flag in given.command.flags if flag.written.lstrip("-").replace("-", "_") in words]
+    if len(named) == 1:
+        yield Edit(named[0].written, None)
+
+
 def _length(signs: dict[str, Sign], given: Context) -> Iterator[Edit]:
     longest = _number(signs, "log:kv_one_request", "max_length")
     if longest:
@@ -72,8 +101,10 @@ def _share(signs: dict[str, Sign]) -> Iterator[Edit]:
 
 
 def _fewer(signs: dict[str, Sign], given: Context) -> Iterator[Edit]:
-    """As many sequences as the pool was seen to hold at its own full length, when that is fewer than allowed."""
+    """As many sequences as the pool was seen to hold: of full length as the log says, or fewer than ran when requests were thrown out."""
     room = _number(signs, "log:kv_tokens", "concurrency") or _number(signs, "log:concurrency", "concurrency")
+    if (running := _number(signs, "metrics:preempting", "running")) and running > 1:
+        room = max(room or 0, ROOM * running)
     allowed = given.integer("--max-num-seqs")
     if room and room >= 1 and (allowed is None or allowed > room):
         yield Edit("--max-num-seqs", str(max(1, int(room))))

@@ -12,7 +12,7 @@ CAUSE = CauseRule(
     speaks={
         "symptom:prefix_not_hit": 1.5,
         "log:attention_block": 1.5,
-        "metrics:prefix_zero": 1.5,
+        "metrics:prefix_zero": 2,
         "symptom:hybrid": 0.5,
         "probe:prefix_not_cached": 1.5,
         "symptom:coarse_hits": 2,

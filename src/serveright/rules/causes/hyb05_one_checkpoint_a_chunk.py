@@ -12,7 +12,7 @@ CAUSE = CauseRule(
     speaks={
         "symptom:prefix_not_hit": 1.2,
         "symptom:speculation": 1,
-        "metrics:prefix_zero": 1,
+        "metrics:prefix_zero": 1.4,
     },
     against={
         "command:not_recurrent": 4,

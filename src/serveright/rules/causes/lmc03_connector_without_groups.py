@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Use a connector that supports hybrid models."),),
     effect="capacity",
     speaks={
+        "log:groups_needed": 5.5,
         "log:groups_off_connector": 5,
         "symptom:lmcache": 0.4,
     },

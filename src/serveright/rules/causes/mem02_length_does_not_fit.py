@@ -10,6 +10,8 @@ CAUSE = CauseRule(
     fix=(msg("Set --max-model-len (SGLang: --context-length) to what is needed and fits."),),
     effect="crash",
     speaks={
+        "derived:pool_below_window": 6,
+        "symptom:window_does_not_fit": 2.8,
         "log:kv_one_request": 6,
         "symptom:length_over_capacity": 2,
     },

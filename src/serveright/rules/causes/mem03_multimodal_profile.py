@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Text only: --language-model-only. Images only: --limit-mm-per-prompt with video 0."),),
     effect="crash",
     speaks={
+        "symptom:image_oom": 2.5,
         "symptom:multimodal": 1.3,
         "symptom:oom": 0.5,
         "log:cuda_oom": 0.8,

@@ -13,6 +13,7 @@ CAUSE = CauseRule(
     ),
     effect="crash",
     speaks={
+        "symptom:oom_at_start": 1,
         "log:capturing": 1.5,
         "log:cuda_oom": 1.2,
         "log:graph_estimate_off": 3,

@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("End the stale process, or lower --gpu-memory-utilization below free / total."),),
     effect="crash",
     speaks={
+        "symptom:oom_at_start": 0.8,
         "log:free_below_share": 7,
         "symptom:shared_card": 1.8,
         "gpu:taken": 3,

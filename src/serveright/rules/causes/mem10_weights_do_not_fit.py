@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Use more GPUs (TP), a smaller checkpoint (FP8, INT4), or a larger share."),),
     effect="crash",
     speaks={
+        "symptom:oom_at_start": 2,
         "log:no_cache_blocks": 4,
         "log:cuda_oom": 2,
         "derived:weights_too_large": 3,

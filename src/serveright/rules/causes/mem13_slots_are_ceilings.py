@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Lower --max-model-len to the need, store KV in fp8, or give the model more GPUs."),),
     effect="capacity",
     speaks={
+        "derived:pool_below_window": 3,
         "metrics:waiting_capacity": 3,
         "log:waiting_capacity": 5,
         "metrics:kv_full": 2,

@@ -18,6 +18,7 @@ CAUSE = CauseRule(
         "symptom:half_the_users": 0.4,
     },
     against={
+        "log:groups_needed": 3,
         "log:groups_off_connector": 2,
         "command:no_windows": 4,
     },

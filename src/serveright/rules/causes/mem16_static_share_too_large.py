@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Lower --mem-fraction-static, or shrink --chunked-prefill-size."),),
     effect="crash",
     speaks={
+        "symptom:oom_in_service": 2.2,
         "log:prefill_oom": 5,
         "log:decode_oom": 5,
         "log:cuda_oom": 1.2,
@@ -26,6 +27,7 @@ CAUSE = CauseRule(
         "log:cuda_oom",
         "log:prefill_oom",
         "log:decode_oom",
+        "symptom:oom_in_service",
     ),
     engine="sglang",
 )

@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Lower --gpu-memory-utilization by 0.02 to 0.05, the token budget, or the images per prompt."),),
     effect="crash",
     speaks={
+        "symptom:oom_in_service": 2.2,
         "log:cuda_oom": 1.2,
         "symptom:crash_in_service": 0.8,
         "derived:started": 2,
@@ -17,6 +18,6 @@ CAUSE = CauseRule(
     against={
         "log:capturing": 1,
     },
-    needs=("log:cuda_oom",),
+    needs=("log:cuda_oom", "symptom:oom_in_service"),
     engine="vllm",
 )

@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Use --dtype bfloat16 or auto."),),
     effect="wrong_output",
     speaks={
+        "log:float16_unfit": 5.5,
         "symptom:garbage": 1.5,
         "symptom:nan": 1.5,
         "metrics:corrupted": 3,

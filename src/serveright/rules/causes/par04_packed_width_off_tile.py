@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Lower TP, use PP, or a checkpoint padded for it."),),
     effect="crash",
     speaks={
+        "log:refused_split": 4.5,
         "log:packed_tile": 6,
     },
 )

@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Use data-parallel attention, or decode context parallelism."),),
     effect="capacity",
     speaks={
+        "symptom:slow_decode": 0.2,
         "symptom:kv_fills": 0.9,
         "symptom:slow_prefill": 0.8,
         "symptom:half_the_users": 0.8,

@@ -10,6 +10,8 @@ CAUSE = CauseRule(
     fix=(msg("Lower the parallel sizes, or show the process all GPUs (CUDA_VISIBLE_DEVICES, container limits)."),),
     effect="crash",
     speaks={
+        "log:refused_placement": 3,
+        "log:placement": 4.5,
         "log:world_size": 6,
         "log:gpu_count": 5,
     },

@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Add the family's --reasoning-parser."),),
     effect="wrong_output",
     speaks={
+        "symptom:content_empty": 0.8,
         "symptom:thinking_leaks": 2,
         "symptom:schema_thinking": 1.8,
         "probe:thinking_leaks": 3,

@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Set --default-chat-template-kwargs to the value the template itself uses."),),
     effect="wrong_output",
     speaks={
+        "symptom:content_empty": 3.2,
         "symptom:thinking_leaks": 1.4,
         "probe:thinking_leaks": 1.5,
     },

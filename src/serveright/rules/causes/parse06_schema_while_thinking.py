@@ -10,7 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Add the reasoning parser, or turn thinking off for schema calls."),),
     effect="wrong_output",
     speaks={
-        "symptom:schema_thinking": 1.8,
+        "symptom:schema_thinking": 2.4,
         "probe:schema_broken": 2,
     },
 )

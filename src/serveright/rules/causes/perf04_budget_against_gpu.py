@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Large GPUs: --max-num-batched-tokens 8192 or more; slow ones 1024 to 2048."),),
     effect="slow",
     speaks={
+        "symptom:slow_decode": 0.3,
         "symptom:slow_prefill": 1.6,
         "symptom:slow": 0.4,
         "metrics:waiting_kv_low": 0.8,

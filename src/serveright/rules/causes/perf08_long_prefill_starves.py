@@ -12,7 +12,7 @@ CAUSE = CauseRule(
     speaks={
         "symptom:slow_prefill": 0.8,
         "probe:stream_gaps": 2,
-        "symptom:one_long_prompt": 2.5,
+        "symptom:one_long_prompt": 3.2,
     },
     next_check=msg("Stream one answer while a long prompt arrives: do the gaps grow?"),
     engine="vllm",

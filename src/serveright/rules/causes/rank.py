@@ -25,10 +25,37 @@ LEANING = 0.8
 AUDIT = {"error": 2.8, "warning": 2.0, "note": 1.0}
 UNASKED = 0.6
 """Factor on the audit's word where nobody complains about what the cause would show."""
+UNSEEN = 0.35
+"""The same where the server was watched and showed nothing of it."""
+WATCHED = ("metrics", "probe", "gpu", "log")
 CERTAINTY = {"certain": 1.0, "likely": 0.9, "possible": 0.6}
 LEANS: dict[str, tuple[str, ...]] = {
-    "crash": ("does_not_start", "crash_in_service", "oom", "hang", "restarts", "tp_rejected"),
-    "slow": ("slow", "slow_decode", "slow_prefill", "slow_after_burst", "slow_start", "prefix_not_hit", "ep_slower", "multi_node_slow", "queueing"),
+    "crash": (
+        "does_not_start",
+        "crash_in_service",
+        "oom",
+        "hang",
+        "restarts",
+        "tp_rejected",
+        "oom_at_start",
+        "oom_in_service",
+        "window_does_not_fit",
+        "image_oom",
+        "port_in_use",
+        "model_fetch",
+    ),
+    "slow": (
+        "slow",
+        "slow_decode",
+        "slow_prefill",
+        "slow_after_burst",
+        "slow_start",
+        "prefix_not_hit",
+        "ep_slower",
+        "multi_node_slow",
+        "queueing",
+        "one_long_prompt",
+    ),
     "wrong_output": (
         "tools_ignored",
         "thinking_leaks",
@@ -38,9 +65,17 @@ LEANS: dict[str, tuple[str, ...]] = {
         "not_repeatable",
         "every_chat_fails",
         "worse_with_length",
+        "content_empty",
     ),
     "capacity": ("kv_fills", "half_the_users", "kv_shrank_after_upgrade", "capacity_differs", "queueing"),
 }
+
+SHOWS: dict[str, tuple[str, ...]] = {
+    "slow": ("prefix_zero", "prefix_alternates", "preempting", "acceptance_low", "speculation_at_load", "ranks_uneven", "experts_uneven", "waiting_kv_low"),
+    "wrong_output": ("corrupted",),
+    "capacity": ("kv_full", "waiting_capacity", "state_pool_full"),
+}
+"""What metrics complain about by themselves."""
 
 
 class Scored(Struct, frozen=True, kw_only=True):
@@ -57,6 +92,7 @@ def score(signs: Sequence[Sign], findings: Sequence[Finding], engine: str | None
     """Every cause that anything but a mood speaks for, likeliest first."""
     by_key = {sign.key: sign for sign in signs}
     leaning = {effect for effect, keys in LEANS.items() if any(f"symptom:{key}" in by_key for key in keys)}
+    leaning |= {effect for effect, keys in SHOWS.items() if any(f"metrics:{key}" in by_key for key in keys)}
     if "derived:ended_with_error" in by_key and "derived:started" not in by_key:
         leaning = {"crash"}
     scored = [_score(cause, by_key, findings, leaning) for cause in all_causes() if _possible(cause, by_key, engine)]
@@ -74,7 +110,10 @@ def _score(cause: CauseRule, signs: Mapping[str, Sign], findings: Sequence[Findi
     total = sum(cause.speaks[sign.key] for sign in speaks) - sum(cause.against[sign.key] for sign in against)
     asked = any(key.startswith("symptom:") for key in cause.speaks)
     unasked = asked and not any(sign.key.startswith("symptom:") for sign in speaks)
-    total += max((AUDIT[finding.severity] * CERTAINTY[finding.confidence] for finding in own), default=0.0) * (UNASKED if unasked else 1)
+    watched = not speaks and any(key.partition(":")[0] in WATCHED for key in signs)
+    total += max((AUDIT[finding.severity] * CERTAINTY[finding.confidence] for finding in own), default=0.0) * (
+        UNSEEN if watched and unasked else UNASKED if unasked else 1
+    )
     total -= sum(cause.against[f"audit:{code}"] for code in {finding.code for finding in findings} if f"audit:{code}" in cause.against)
     if cause.audited and not own and any(key in signs for key in ("command:recurrent", "command:not_recurrent")):
         total -= UNFOUND

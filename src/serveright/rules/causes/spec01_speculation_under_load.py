@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Turn it off, or draft fewer tokens; measure both."),),
     effect="slow",
     speaks={
+        "symptom:slow_decode": 0.2,
         "symptom:speculation": 1,
         "symptom:slow": 0.6,
         "metrics:speculation_at_load": 3,

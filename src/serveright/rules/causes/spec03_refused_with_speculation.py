@@ -10,6 +10,8 @@ CAUSE = CauseRule(
     fix=(msg("Drop one of the two, or use another method (mtp, eagle)."),),
     effect="crash",
     speaks={
+        "log:grammar_rejected": 2,
+        "log:refused_speculation": 4.5,
         "log:refused_with_speculation": 6,
         "log:v2_runner": 5.5,
         "log:spec_unsupported": 4,

@@ -15,4 +15,7 @@ CAUSE = CauseRule(
         "symptom:flag_unknown": 1.8,
         "symptom:after_upgrade": 0.4,
     },
+    against={
+        "derived:flags_accepted": 3,
+    },
 )

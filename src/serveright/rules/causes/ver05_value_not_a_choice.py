@@ -14,6 +14,7 @@ CAUSE = CauseRule(
         "log:missing_value": 3,
     },
     against={
+        "derived:flags_accepted": 3,
         "log:tool_parser_unknown": 4,
     },
 )

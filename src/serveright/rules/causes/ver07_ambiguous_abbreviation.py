@@ -12,4 +12,7 @@ CAUSE = CauseRule(
     speaks={
         "log:ambiguous_flag": 6.5,
     },
+    against={
+        "derived:flags_accepted": 3,
+    },
 )

@@ -1,0 +1,15 @@
+"""The engine refuses a setting, or two that contradict each other."""
+
+from serveright.rules.causes.base import CauseRule
+from serveright.types.text import msg
+
+CAUSE = CauseRule(
+    code="CFG01",
+    title=msg("the engine refuses a setting, or two that contradict each other"),
+    why=msg("its own check says so; the message names what it minds"),
+    fix=(msg("Change or leave out the setting the message names; `audit` shows what this release accepts."),),
+    effect="crash",
+    speaks={
+        "log:refused_settings": 4.5,
+    },
+)

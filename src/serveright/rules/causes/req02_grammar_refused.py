@@ -1,0 +1,15 @@
+"""The structured-output backend cannot handle this schema or grammar."""
+
+from serveright.rules.causes.base import CauseRule
+from serveright.types.text import msg
+
+CAUSE = CauseRule(
+    code="REQ02",
+    title=msg("the structured-output backend cannot handle this schema or grammar"),
+    why=msg("each backend knows a part of JSON Schema, regular expressions and grammars"),
+    fix=(msg("Simplify the schema, or choose another backend (vLLM: --structured-outputs-config.backend; SGLang: --grammar-backend)."),),
+    effect="wrong_output",
+    speaks={
+        "log:refused_grammar": 4.5,
+    },
+)
