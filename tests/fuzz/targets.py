@@ -451,7 +451,7 @@ def arguments(rng: random.Random, folder: Path) -> Case:
             if option.required or rng.random() < 0.5:
                 found.append(rng.choice(VALUES) if rng.random() < 0.35 else usual.get(option.name or "", rng.choice(VALUES)))
             continue
-        if option.name in files:
+        if option.name in files or "--watch" in option.opts:
             continue
         needed = option.required and rng.random() < 0.97
         if not needed and rng.random() > 2.5 / len(_options(verb)):
