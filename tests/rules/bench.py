@@ -9,6 +9,7 @@ from serveright.analysis.given import Given
 from serveright.analysis.parsers import choose_parsers
 from serveright.api.engines import Engine, load_engines
 from serveright.api.loading import Model, load_model
+from serveright.api.online import as_loaded
 from serveright.api.sized import size_on
 from serveright.catalog import models
 from serveright.catalog.engines import load_table, table_index
@@ -101,9 +102,11 @@ def facts_of(command: LaunchCommand, gpu: str = "", model: Model | None = None) 
         gpu=fleet.gpu if fleet else None,
         gpu_count=fleet.count if fleet else None,
         parsers=choose_parsers(None, None, {}, table, load_parser_facts()),
+        read_from=table_index(command.engine).versions[-1],
     )
     if model is None:
         return facts
+    model = as_loaded(model, Given(command, table).settings)
     parsers = choose_parsers(model.shape, model.files.chat_template, catalogue_facts(model), table, load_parser_facts())
     facts = replace(facts, files=model.files, shape=model.shape, checkpoint=model.checkpoint, need=model.need, family=model.family, parsers=parsers)
     engine = engine_of(command.engine, command.engine_version)

@@ -4,6 +4,7 @@ Knows which flag of which engine says what; decides nothing the engine would dec
 """
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, cast
@@ -17,6 +18,20 @@ from serveright.types.text import Msg, msg
 
 _HUMAN = {"k": 1000, "m": 10**6, "g": 10**9, "K": 1024, "M": 1024**2, "G": 1024**3}
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)([kKmMgG]?)$")
+SIZES = (
+    "--tensor-parallel-size",
+    "--tp-size",
+    "--pipeline-parallel-size",
+    "--pp-size",
+    "--data-parallel-size",
+    "--dp-size",
+    "--attn-dp-size",
+    "--decode-context-parallel-size",
+    "--dcp-size",
+    "--ep-size",
+)
+_VARIABLES = ("VLLM_ROCM_USE_AITER",)
+"""Environment variables that decide between kernels; they travel among the flags without a common word."""
 _TRUE = frozenset({"true", "1", "yes", "on"})
 _CONSUMED = frozenset(
     [
@@ -103,7 +118,8 @@ class Given(Struct, frozen=True):
         """The value as a number: `8k` is 8000 and `8K` 8192 as vLLM reads them; None where it is none."""
         text = self.value(*names)
         match = _NUMBER.match(text) if text else None
-        return float(match[1]) * _HUMAN.get(match[2], 1) if match else None
+        number = float(match[1]) * _HUMAN.get(match[2], 1) if match else math.inf
+        return number if math.isfinite(number) else None
 
     def integer(self, *names: str) -> int | None:
         """The value as a whole number."""
@@ -134,6 +150,11 @@ class Given(Struct, frozen=True):
         """An environment variable's value, where the file gives one."""
         word = self.command.env.get(name)
         return word.text if word is not None and word.literal else None
+
+    @property
+    def layout_known(self) -> bool:
+        """Whether every parallel size the command gives is known before the start."""
+        return all(flag.literal for flag in self.flags(*SIZES))
 
     @property
     def tp_flag(self) -> int:
@@ -247,11 +268,13 @@ class Given(Struct, frozen=True):
 
     def _extra(self) -> dict[str, str]:
         used = {self.canonical(name) for name in _CONSUMED}
-        return {
+        given = {
             flag.name.lstrip("-"): flag.value or ""
             for flag in self.command.flags
             if flag.name and flag.literal and flag.name not in used and "." not in flag.written
         }
+        switched = {name: word.text for name in _VARIABLES if (word := self.command.env.get(name)) is not None and word.literal}
+        return given | switched
 
 
 _PLACES: dict[int, tuple[LaunchCommand, dict[str, list[int]]]] = {}

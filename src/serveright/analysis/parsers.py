@@ -47,11 +47,11 @@ def choose_parsers(shape: ModelShape | None, template: str | None, catalogue: di
         accepted_tool=_same(tool, table, facts),
         accepted_reasoning=_same(reasoning, table, facts),
         sure=tool.sure or reasoning.sure,
-        reasoning_sure=reasoning.evidence is not None and (reasoning.evidence.path == "chat_template" or _recipe_thinks(catalogue)),
+        reasoning_sure=reasoning.evidence is not None and (reasoning.evidence.path == "chat_template" or _recipe_thinks(catalogue) or _thinks(catalogue)),
         evidence=evidence,
         encoded_in_code=encoded and template is None,
         tokenizer_mode=entry.tokenizer_mode if entry is not None and table.engine == "vllm" else None,
-        thinks_unasked=template is not None and _OPENS_THINK.search(template) is not None and default is not False,
+        thinks_unasked=_OPENS_THINK.search(template) is not None and default is not False if template is not None else _thinks(catalogue),
         toggle=toggle,
         toggle_default=default,
     )
@@ -103,6 +103,12 @@ def _recipe_thinks(catalogue: dict[str, Any]) -> bool:
     """Whether the published recipe serves this very checkpoint with a reasoning parser; a family's parser alone says nothing about its instruct models."""
     recipe = catalogue.get("recipe")
     return isinstance(recipe, dict) and bool(cast("dict[str, Any]", recipe).get("reasoning_args"))
+
+
+def _thinks(catalogue: dict[str, Any]) -> bool:
+    """Whether the catalogue says, with a source, that this checkpoint thinks without being asked to."""
+    thinks = catalogue.get("thinks")
+    return isinstance(thinks, dict) and cast("dict[str, Any]", thinks).get("unasked") is True
 
 
 def _architecture(shape: ModelShape | None, facts: ParserFacts) -> ArchitectureParsers | None:

@@ -80,6 +80,11 @@ class Grammar:
         found = sorted({spelling.flag.name for known, spelling in self.names.items() if known.startswith(name)})
         return tuple(found) if len(found) > 1 else ()
 
+    def _takes_many(self, written: str) -> bool:
+        """Whether every flag an ambiguous abbreviation could mean takes several words."""
+        several = self.ambiguous(written)
+        return bool(several) and all(self.names[name].flag.repeatable for name in several)
+
     def _split(self, written: str) -> tuple[str, str]:
         name, _, path = written.partition(".") if self.dashes else (written, "", "")
         if self.dashes and name.startswith("--"):
@@ -119,7 +124,7 @@ class Grammar:
             flags.append(self._given(word, written, spelling, None, None, word.literal))
             return 1
         values: list[Word] = []
-        many = spelling is not None and spelling.flag.repeatable
+        many = spelling.flag.repeatable if spelling is not None else self._takes_many(written)
         for following in islice(words, index + 1, None) if many else words[index + 1 : index + 2]:
             if is_flag(following) or (values and not many):
                 break

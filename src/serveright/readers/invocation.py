@@ -14,6 +14,7 @@ from serveright.readers.shell import Script, Simple, Value
 from serveright.types.command import Word
 from serveright.types.engine_table import EngineName
 from serveright.types.text import Msg
+from serveright.units import parse_whole
 
 MAX_NESTING = 8
 
@@ -207,7 +208,8 @@ def _docker_run(values: tuple[Value, ...], env: dict[str, Word], nesting: int, u
 def starts_in_container(rest: tuple[Value, ...], image: Image, env: dict[str, Word], at: Word, nesting: int, unread: list[Msg]) -> list[Start]:
     """Engine starts of a container: its command line, or bare flags where the image itself is the server."""
     found = list(starts_in(Simple(rest, env), nesting + 1, unread)) if rest else []
-    bare = not rest or rest[0].placed.text.startswith("-") or (image.serves and _looks_like_model(rest[0].placed.text))
+    first = rest[0].placed.text if rest else "-"
+    bare = first.startswith("-") or (image.serves and (_looks_like_model(first) or first == "serve"))
     if not found and bare and image.engine is not None and (rest or image.serves):
         entry = "vllm serve" if image.engine == "vllm" else "sglang serve"
         words = tuple(value.word() for value in rest)
@@ -243,13 +245,13 @@ def _add_env(value: Value, outer: dict[str, Word], inner: dict[str, Word]) -> No
 
 def _gpu_count(text: str) -> int | None:
     cleaned = text.strip("\"'")
-    if cleaned.isdigit():
-        return int(cleaned)
+    if (plain := parse_whole(cleaned)) is not None:
+        return plain
     match = re.search(r"device=([\w,:-]+)", cleaned)
     if match:
         return len([part for part in match[1].split(",") if part])
     match = re.search(r"count=(\d+)", cleaned)
-    return int(match[1]) if match else None
+    return parse_whole(match[1]) if match else None
 
 
 def _base(text: str) -> str:

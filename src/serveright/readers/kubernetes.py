@@ -10,13 +10,15 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from serveright.readers.config_maps import ConfigMaps
 from serveright.readers.images import Image, read_image
 from serveright.readers.invocation import Start, starts_in_container
 from serveright.readers.placed import Placed
 from serveright.readers.shell import Script, Value
 from serveright.readers.yaml_tree import Node, get, items, pairs, place, placed, plain, text, walk, word
 from serveright.types.command import Word
-from serveright.types.text import Msg
+from serveright.types.text import Msg, msg
+from serveright.units import parse_whole
 
 _GPU_RESOURCES = ("nvidia.com/gpu", "amd.com/gpu", "gpu", "nvidia.com/gpu.shared")
 _GPU_LABELS = (
@@ -57,10 +59,11 @@ class Deployment(Struct, frozen=True, kw_only=True):
 class Manifest:
     """One YAML document with the raw lines it came from."""
 
-    def __init__(self, root: Node, lines: list[str], file: str) -> None:
+    def __init__(self, root: Node, lines: list[str], file: str, maps: ConfigMaps | None = None) -> None:
         self.root = root
         self.lines = lines
         self.file = file
+        self.maps = maps or ConfigMaps((), lines, file)
         self.unread: list[Msg] = []
 
     def deployments(self) -> Iterator[Deployment]:
@@ -77,6 +80,23 @@ class Manifest:
                     yield self._around(start, node, path, chain)
             elif "serveConfigV2" in keys:
                 yield from self._embedded(get(node, "serveConfigV2"))
+            elif path in (("spec",), ("spec", "prefill")) and text(get(self.root, "kind")) == "LLMInferenceService":
+                yield from self._implied(node, path, chain)
+
+    def _implied(self, workload: Node, path: tuple[str, ...], chain: tuple[Node, ...]) -> Iterator[Deployment]:
+        """A workload of KServe's LLMInferenceService whose container says neither image nor arguments: the platform starts vLLM by itself."""
+        container = next(iter(items(get(workload, "template", "containers"))), None)
+        if any(get(container, key) is not None for key in ("image", "args", "command")) or get(self.root, "spec", "model", "uri") is None:
+            return
+        if any(get(workload, key) is not None for key in ("speculator", "speculativeDecoding")):
+            self.unread.append(msg("speculation that KServe sets up by itself was not read"))
+        around = tuple(node for node in (get(workload, "template"), container) if node is not None)
+        env = {} if container is None else self._environment(container, chain)
+        values = [extra for name in _ARGUMENT_VARIABLES if name in env for extra in _split(env[name])]
+        values.extend(self._sizes(workload, chain, env))
+        at = word(get(self.root, "spec", "model", "uri") or workload, self.file)
+        for start in starts_in_container(tuple(values), Image("vllm", None, None, serves=True), env, at, 0, self.unread):
+            yield self._around(start, workload, path, (*chain, *around))
 
     def _embedded(self, node: Node | None) -> Iterator[Deployment]:
         from serveright.readers.yaml_tree import documents
@@ -93,7 +113,7 @@ class Manifest:
                 yield _moved(deployment, first.line - 1, first.column - 1)
 
     def _container(self, node: Node, chain: tuple[Node, ...]) -> list[Start]:
-        env = self._environment(node)
+        env = self._environment(node, chain)
         image_node = get(node, "image")
         image_text = text(image_node) or (text(get(image_node, "repository")) if image_node is not None else None)
         tag = text(get(image_node, "tag")) if image_node is not None else None
@@ -127,7 +147,7 @@ class Manifest:
 
     def _sizes(self, node: Node, chain: tuple[Node, ...], env: dict[str, Word]) -> list[Value]:
         """Parallel sizes that a platform writes as flags itself: `parallelism` of KServe's LLMInferenceService."""
-        workload = next((above for above in reversed(chain) if get(above, "template") is not None), None)
+        workload = next((above for above in reversed(chain) if get(above, "template") is not None or get(above, "parallelism") is not None), None)
         sizes = get(workload, "parallelism")
         if sizes is None or get(node, "command") is not None or not any(get(above, "spec", "model", "uri") is not None for above in chain):
             return []
@@ -166,15 +186,20 @@ class Manifest:
             here = Placed(expanded, self.file, here.anchors[:1])
         return Value(here, literal)
 
-    def _environment(self, node: Node) -> dict[str, Word]:
+    def _environment(self, node: Node, chain: tuple[Node, ...]) -> dict[str, Word]:
         found: dict[str, Word] = {}
+        for source in items(get(node, "envFrom")):
+            found |= self.maps.variables(source)
+        size = next((size for above in chain if (size := get(above, "leaderWorkerTemplate", "size")) is not None), None)
+        if size is not None and text(size):
+            found["LWS_GROUP_SIZE"] = word(size, self.file)
         source = get(node, "env") or get(node, "envs")
         for entry in items(source):
             name, value = text(get(entry, "name")), get(entry, "value")
             if name and value is not None:
                 found[name] = word(value, self.file)
             elif name:
-                found[name] = Word(f"$({name})", place(entry, self.file), literal=False)
+                found[name] = self.maps.variable(entry) or Word(f"$({name})", place(entry, self.file), literal=False)
         for name, _, value in pairs(source):
             if text(value) is not None:
                 found[name] = word(value, self.file)
@@ -197,19 +222,11 @@ class Manifest:
             words.insert(0, word(model, self.file))
         at = words[0] if words else Word("", place(node, self.file))
         entry = "ray.serve.llm" if "engine_kwargs" in keys else "vllm serve"
-        return Start(engine="vllm", words=tuple(words), at=at, entry=entry, env=self._environment(node), image=image, image_text=image_text)
+        return Start(engine="vllm", words=tuple(words), at=at, entry=entry, env=self._environment(node, ()), image=image, image_text=image_text)
 
     def _around(self, start: Start, node: Node, path: tuple[str, ...], chain: tuple[Node, ...]) -> Deployment:
-        lowered = {part.lower() for part in path}
-        name = (text(get(node, "name")) or "").lower()
-        role = (
-            "prefill"
-            if any("prefill" in part for part in (*lowered, name))
-            else "decode"
-            if any("decode" in part for part in (*lowered, name))
-            else "aggregated"
-        )
-        flags = {known.text.partition("=")[0] for known in start.words}
+        flags = {known.text.partition("=")[0].replace("_", "-") for known in start.words}
+        role = _role(node, path, chain, named="--kv-transfer-config" in flags)
         if role == "decode" and "modelArtifacts" in {key for above in chain for key, _, _ in pairs(above)} and get(chain[0], "prefill", "create") is not None:
             role = "aggregated" if text(get(chain[0], "prefill", "create")) == "false" else role
         if (
@@ -236,10 +253,24 @@ class Manifest:
                 value = text(found)
                 if found is not None and value:
                     here = place(found, self.file)
+                    name = text(get(node, *path[:-1], "name")) if path[-1] == "uri" else None
+                    if name and "/" in name and "://" in value and not value.startswith(("hf://", "pvc+hf://")):
+                        value = name  # a volume or bucket says where the weights lie, the name whose they are
                     for scheme in ("hf://", "pvc+hf://"):
                         value = value.removeprefix(scheme)
                     return Word(value, here, literal="{{" not in value)
         return None
+
+
+def _role(node: Node, path: tuple[str, ...], chain: tuple[Node, ...], *, named: bool) -> str:
+    """prefill, decode or aggregated, as the keys around say it, or the pod's label; the object's own name counts where a KV transfer is configured (`named`)."""
+    said = [*path, text(get(node, "name")) or ""]
+    for above in chain:
+        said.append(text(get(above, "metadata", "labels", "llm-d.ai/role")) or "")
+        if named:
+            said.append(text(get(above, "metadata", "name")) or "")
+    lowered = [part.lower() for part in said]
+    return next((role for role in ("prefill", "decode") if any(role in part for part in lowered)), "aggregated")
 
 
 def flag_words(flag: str, key: Node, value: Node, file: str) -> list[Word]:
@@ -272,12 +303,10 @@ def _gpu_count(chain: tuple[Node, ...]) -> int | None:
     for node in reversed(chain):
         for path in (("resources", "limits"), ("resources", "requests"), ("resources",)):
             for name in _GPU_RESOURCES:
-                found = text(get(node, *path, name))
-                if found and found.isdigit():
-                    return int(found)
-        asked = text(get(node, "requestGPU"))
-        if asked and asked.isdigit():
-            return int(asked)
+                if (found := parse_whole(text(get(node, *path, name)))) is not None:
+                    return found
+        if (asked := parse_whole(text(get(node, "requestGPU")))) is not None:
+            return asked
     return None
 
 
@@ -300,17 +329,20 @@ def _gpu_name(chain: tuple[Node, ...]) -> str | None:
 def _copies(chain: tuple[Node, ...]) -> int:
     """`replicas` of the nearest object around; autoscalers that stand elsewhere are not seen."""
     for node in reversed(chain):
-        count = text(get(node, "replicas")) or text(get(node, "spec", "replicas"))
-        if count and count.isdigit():
-            return int(count)
+        count = parse_whole(text(get(node, "replicas")) or text(get(node, "spec", "replicas")))
+        if count is not None:
+            return count
     return 1
 
 
 def _group_size(chain: tuple[Node, ...]) -> int:
     for node in reversed(chain):
         size = text(get(node, "leaderWorkerTemplate", "size")) or text(get(node, "multinode", "nodeCount")) or text(get(node, "parallelism", "workers"))
-        if size and size.isdigit():
-            return max(1, int(size))
+        if (nodes := parse_whole(size)) is not None:
+            return max(1, nodes)
+        ranks, local = parse_whole(text(get(node, "parallelism", "data"))), parse_whole(text(get(node, "parallelism", "dataLocal")))
+        if ranks is not None and local:
+            return max(1, ranks // local)
     return 1
 
 

@@ -11,19 +11,22 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from serveright.catalog.own import existing, read_own
 from serveright.errors import InputError
 from serveright.readers import engine_config, python_source, slurm, systemd
 from serveright.readers.compose import Compose
+from serveright.readers.config_maps import ConfigMaps
 from serveright.readers.grammar import Grammar, grammar_of
 from serveright.readers.invocation import Start, mentions_engine, starts_in, starts_in_shell
 from serveright.readers.kubernetes import Deployment, Manifest
 from serveright.readers.placed import Placed
 from serveright.readers.shell import Simple
-from serveright.readers.yaml_tree import documents, get, pairs
+from serveright.readers.yaml_tree import Node, documents, get, pairs
 from serveright.types.command import GivenFlag, LaunchCommand, Word
 from serveright.types.engine_table import EngineName, EngineTable
 from serveright.types.report import Location
 from serveright.types.text import Msg, msg
+from serveright.units import parse_whole
 
 MAX_BYTES = 16 << 20
 MOST_FLAGS, MOST_WORDS = 2_000, 8_000
@@ -69,16 +72,7 @@ class Reader:
 
         Raises InputError where it cannot be opened or is larger than 16 MiB.
         """
-        try:
-            size = path.stat().st_size
-            if size > MAX_BYTES:
-                raise InputError(msg("{path} has {size:gib}; files up to {limit:gib} are read", path=str(path), size=size, limit=MAX_BYTES))
-            raw = path.read_bytes()
-        except OSError as error:
-            raise InputError(
-                msg("{path} cannot be read: {why}", path=str(path), why=error.strerror or ""), msg("Give an existing file, a folder, or - for stdin.")
-            ) from error
-        reading = self.bytes(raw, str(path))
+        reading = self.bytes(read_own(path, msg("Give an existing file, a folder, or - for stdin."), MAX_BYTES), str(path))
         return replace(reading, commands=tuple(self._with_config(command, path.parent) for command in reading.commands))
 
     def bytes(self, raw: bytes, file: str) -> Reading:
@@ -87,7 +81,7 @@ class Reader:
         Raises InputError where it is larger than 16 MiB.
         """
         if len(raw) > MAX_BYTES:
-            raise InputError(msg("{path} has {size:gib}; files up to {limit:gib} are read", path=file, size=len(raw), limit=MAX_BYTES))
+            raise InputError(msg("{path} is too long: files up to {limit:gib} are read", path=file, limit=MAX_BYTES))
         if b"\0" in raw[:4096]:
             from serveright.readers.procfs import read_words
 
@@ -154,19 +148,31 @@ class Reader:
     def _yaml(self, text: str, file: str) -> Reading:
         nodes, unread = documents(text)
         lines = text.splitlines()
+        maps = ConfigMaps(nodes, lines, file)
         found: list[Deployment] = []
         for node in nodes:
             services = get(node, "services")
             kind: _Kind = (
                 Compose(node, lines, file)
                 if services is not None and get(node, "apiVersion") is None and any(True for _ in pairs(services))
-                else Manifest(node, lines, file)
+                else Manifest(node, lines, file, maps)
             )
             found.extend(kind.deployments())
             unread.extend(kind.unread)
         if not found and not unread:
             return self._engine_config(text, file)
-        return self._done(found, unread)
+        reading = self._done(found, unread)
+        return replace(reading, commands=tuple(self._with_mounted(command, maps, file) for command in reading.commands))
+
+    def _with_mounted(self, command: LaunchCommand, maps: ConfigMaps, file: str) -> LaunchCommand:
+        """The flags of a `--config` file that a ConfigMap of this very file holds, in the place of the flag that names it."""
+        given = _config_flag(command)
+        content = maps.mounted(given.value) if given is not None and given.value and given.literal else None
+        if given is None or content is None:
+            return command
+        nodes, unread = documents(content)
+        rest = tuple(flag for flag in command.flags if flag is not given)
+        return self._configured(replace(command, flags=rest), nodes, unread, file)
 
     def _python(self, text: str, file: str) -> Reading:
         source = python_source.Source(text, file)
@@ -219,16 +225,20 @@ class Reader:
 
     def _with_config(self, command: LaunchCommand, folder: Path) -> LaunchCommand:
         """Adds the flags of a `--config` file that lies beside; the command line wins, so they go in front."""
-        given = next((flag for flag in command.flags if flag.name == "--config" and flag.value), None)
+        given = _config_flag(command)
         if given is None or given.value is None:
             return command
-        path = folder / given.value
-        if not given.literal or not path.is_file() or path.stat().st_size > MAX_BYTES:
+        path = existing(folder / given.value)
+        if not given.literal or path is None or not path.is_file() or path.stat().st_size > MAX_BYTES:
             return replace(command, unread=(*command.unread, msg("configuration file {path} was not found beside this file", path=given.value)))
-        nodes, unread = documents(path.read_text(errors="replace"))
+        nodes, unread = documents(path.read_text(encoding="utf-8-sig", errors="replace"))
+        return self._configured(command, nodes, unread, str(path))
+
+    def _configured(self, command: LaunchCommand, nodes: list[Node], unread: list[Msg], file: str) -> LaunchCommand:
+        """A command with the flags of a configuration in front of its own, which win."""
         if not nodes:
             return replace(command, unread=(*command.unread, *unread))
-        words, model = engine_config.config_words(nodes[0], str(path))
+        words, model = engine_config.config_words(nodes[0], file)
         parsed = self.grammar(command.engine, command.engine_version).parse(words)
         chosen = _model(parsed.flags, (model,) if model else ())
         return replace(
@@ -256,6 +266,7 @@ class Reader:
         model = _model(parsed.flags, parsed.positionals)
         if deployment.model is not None and (model is None or model.text.startswith("/mnt/models")):
             model = deployment.model
+        nodes, copies = _nodes(flags, deployment)
         unread = list(start.unread) + list(parsed.unread)
         if len(words) < len(start.words) or len(flags) < len(parsed.flags):
             unread.append(msg("a command of {words:n} words: only its first {flags:n} flags were read", words=len(start.words), flags=len(flags)))
@@ -275,12 +286,16 @@ class Reader:
             image=start.image_text,
             gpu=deployment.gpu,
             gpu_count=deployment.gpu_count or start.gpu_count or _visible(start.env),
-            nodes=deployment.nodes,
-            copies=deployment.copies,
+            nodes=nodes,
+            copies=copies,
             role=_role(flags, deployment.role),
             entry=start.entry,
             unread=tuple(unread),
         )
+
+
+def _config_flag(command: LaunchCommand) -> GivenFlag | None:
+    return next((flag for flag in command.flags if flag.name == "--config" and flag.value), None)
 
 
 def _longest(found: list[Deployment]) -> list[Deployment]:
@@ -299,6 +314,14 @@ def _model(flags: Iterable[GivenFlag], positionals: Iterable[Word]) -> Word | No
         if (flag.name in names or flag.written in names) and flag.value:
             return Word(flag.value, flag.value_location or flag.location, flag.literal)
     return next(iter(positionals), None)
+
+
+def _nodes(flags: Iterable[GivenFlag], deployment: Deployment) -> tuple[int, int]:
+    """(nodes of one copy, copies): a command that says `--nnodes 2` makes one copy of two pods of a set."""
+    said = next((parse_whole(flag.value) for flag in flags if flag.name == "--nnodes" and flag.literal), None) or 1
+    if deployment.nodes > 1 or said < 2:
+        return deployment.nodes, deployment.copies
+    return said, max(1, deployment.copies // said)
 
 
 def _role(flags: Iterable[GivenFlag], said: str) -> str:

@@ -3,12 +3,14 @@
 Parsed by tree-sitter-bash. A word in which something without a known value stands (`$1`, `$(date)`) is kept as written and marked not literal.
 """
 
+import re
 from collections.abc import Iterator
 from functools import cache
 
 from msgspec import Struct
 from tree_sitter import Language, Node, Parser
 
+from serveright.readers.arithmetic import calculate
 from serveright.readers.placed import Placed, join
 from serveright.types.command import Word
 from serveright.types.text import Msg, msg
@@ -17,6 +19,8 @@ MAX_DEPTH = 60
 MAX_EXPANDED = 1 << 20
 """Characters all expansions of one text may add: `A=$B$B` chains end here."""
 
+_NAME = re.compile(r"\$?\{?\b([A-Za-z_]\w*)\b(?!:?-)\}?|\$\{([A-Za-z_]\w*):?-(\d+)\}")
+"""A name in arithmetic: `A`, `$A`, `${A}`, `${A:-1}`."""
 _SKIP = frozenset({"comment", "heredoc_start", "heredoc_end"})
 _EXPANSIONS = frozenset({"simple_expansion", "expansion"})
 _UNKNOWN = frozenset({"command_substitution", "process_substitution", "arithmetic_expansion", "ansi_c_string", "translated_string", "brace_expression"})
@@ -199,6 +203,8 @@ class Script:
             return self._joined(node)
         if kind in _EXPANSIONS:
             return self._expand(node) or Value(self.cut(node), literal=False)
+        if kind == "arithmetic_expansion":
+            return self._computed(node)
         if kind in _UNKNOWN:
             return Value(self.cut(node), literal=False)
         return Value(_unescape(self.cut(node), quoted=False))
@@ -227,6 +233,20 @@ class Script:
             parts.append(self.placed.cut(self.offset(node.start_byte), self.offset(node.start_byte)))
         return Value(join(parts, self.placed.file), literal)
 
+    def _computed(self, node: Node) -> Value:
+        """`$((A * B))` where every name in it is known as a whole number; kept as written, and unknown, where not."""
+        placed = self.cut(node)
+        inside = placed.text.removeprefix("$((").removesuffix("))")
+        known = _NAME.sub(lambda match: self._whole(match[1] or match[2], match[3]), inside)
+        result = calculate(known)
+        return Value(placed, literal=False) if result is None else Value(Placed(str(result), placed.file, placed.anchors[:1]))
+
+    def _whole(self, name: str, default: str | None) -> str:
+        values = self.variables.get(name)
+        if values and values[0].literal:
+            return values[0].placed.text
+        return default or "?"
+
     def _expand(self, node: Node) -> Value | None:
         """`$X`, `${X}`, `${X:-default}`, `${X:=d}`, `${X:?}`; None where no value is known."""
         name = next((self.cut(child).text for child in node.children if child.type in ("variable_name", "special_variable_name")), "")
@@ -239,12 +259,12 @@ class Script:
             if not operators or operators[0] in (":-", "-", ":=", "=", ":?", "?"):
                 return known[0]
             return None
-        operator = next((child for child in node.children if child.type in (":-", "-", ":=", "=")), None)
-        if operator is None:
+        sign = next((child for child in node.children if child.type in (":-", "-", ":=", "=")), None)
+        if sign is None:
             return None
-        default = [child for child in node.children if child.is_named and child.start_byte >= operator.end_byte]
+        default = [child for child in node.children if child.is_named and child.start_byte >= sign.end_byte]
         if not default:
-            start = self.offset(operator.end_byte)
+            start = self.offset(sign.end_byte)
             return Value(self.placed.cut(start, start))
         values = [self._one(child) for child in default]
         return Value(join([value.placed for value in values], self.placed.file), all(value.literal for value in values))

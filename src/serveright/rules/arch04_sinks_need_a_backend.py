@@ -49,7 +49,8 @@ def check(context: Context) -> Iterator[Hit]:
     name = (context.settings.attention_backend or "").upper()
     if given is not None and name:
         known = next((backend for backend in context.table.backends if backend.name.upper() == name), None)
-        without_sinks = known is not None and known.sinks is False
+        # on ROCm the engine asks its backends only since 0.18: older tables say no where the kernels can
+        without_sinks = known is not None and known.sinks is False and (not context.amd or context.since("0.18.0"))
         limited = context.vllm and name == "FLASHINFER" and context.sm is not None and context.sm not in (100, 103)
         refused = not context.vllm and name in ("FLASHINFER", "FLASHMLA", "CUTLASS_MLA")
         fa_old = context.vllm and name == "FLASH_ATTN" and context.sm is not None and context.sm < 90

@@ -61,6 +61,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     gpu_count: int | None = None
     sized: Sized | None = None
     resize: Callable[[Settings], Sized] | None = None
+    read_from: str | None = None
+    """The first release whose own code the sizing's refusals follow; for older ones they are likely, not proved."""
     parsers: ParserChoice | None = None
     traffic: Traffic | None = None
 

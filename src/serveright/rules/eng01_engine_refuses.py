@@ -13,7 +13,7 @@ The server exits, often after loading; the finding carries the engine's own word
 As the finding says.
 
 ## Versions
-The behaviour file of the engine covers the version.
+The release whose code was read, and newer ones. For an older one the same words are a warning: its checks may differ.
 
 ## Sources
 The file of the release named in the finding
@@ -45,6 +45,7 @@ def check(context: Context) -> Iterator[Hit]:
     sized = context.sized
     if sized is None:
         return
+    read = context.between(context.facts.read_from, None)
     for refusal in sized.resolved.refusals:
         silent = refusal.code == "no_prediction_layer" and not says_none(context)
         if refusal.code in _ELSEWHERE or not refusal.text or silent or _proved(context, refusal.text):
@@ -52,8 +53,8 @@ def check(context: Context) -> Iterator[Hit]:
         yield Hit(
             message=msg("{engine} {version} refuses: {text}", engine=context.command.engine, version=context.version, text=refusal.text),
             why=refusal.why,
-            severity="warning" if refusal.code in _OURS else None,
-            confidence="possible" if refusal.code in _OURS else None,
+            severity="warning" if refusal.code in _OURS or not read else None,
+            confidence="possible" if refusal.code in _OURS or not read else None,
             sources=(refusal.source,) if refusal.source else (),
         )
 

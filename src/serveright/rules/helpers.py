@@ -1,10 +1,11 @@
 """Small questions several rules ask of a context."""
 
 from collections.abc import Iterator
+from typing import TypedDict
 
 from serveright.rules.context import Context, Hit
 from serveright.types.command import GivenFlag
-from serveright.types.report import Edit, Severity
+from serveright.types.report import Confidence, Edit, Severity
 from serveright.types.text import msg
 
 _ONE_FORMAT = {
@@ -19,6 +20,18 @@ _ONE_FORMAT = {
 def without(flag: GivenFlag | None, *, safe: bool = True) -> tuple[Edit, ...]:
     """The edit that deletes a flag."""
     return () if flag is None else (Edit(flag.written, None, safe),)
+
+
+class _Axes(TypedDict, total=False):
+    severity: Severity
+    confidence: Confidence
+
+
+def assumed(context: Context, kind: str, name: str) -> _Axes:
+    """Milder axes where only the assumption of the newest release speaks against a name: the command states no version, and another release has it."""
+    if context.command.engine_version is None and context.seen(context.command.engine, kind, name) is not None:
+        return {"severity": "warning", "confidence": "likely"}
+    return {}
 
 
 def set_flag(name: str, value: str, *, safe: bool = True) -> tuple[Edit, ...]:

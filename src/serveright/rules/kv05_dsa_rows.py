@@ -57,7 +57,7 @@ def check(context: Context) -> Iterator[Hit]:
         )
         return
     why = msg("a forced precision changes the row (1152, 656 or 576 bytes), the kernels and the capacity at once")
-    if now is not None and default is not None:
+    if now is not None and default is not None and now.capacity.tokens and default.capacity.tokens:
         why = msg(
             "{now} against {default} left alone; {a:n} against {b:n} tokens",
             now=_rows(now),
@@ -65,6 +65,8 @@ def check(context: Context) -> Iterator[Hit]:
             a=now.capacity.tokens,
             b=default.capacity.tokens,
         )
+    elif now is not None and default is not None:
+        why = msg("{now} against {default} left alone", now=_rows(now), default=_rows(default))
     yield Hit(
         message=msg("--kv-cache-dtype {value} is forced on a DSA model", value=given),
         why=why,

@@ -10,7 +10,7 @@ Graph capture, NCCL and the allocator's gaps come on top of the estimate: OOM in
 0.98 on a 24 GB laptop card: OOM after the cache was allocated, 0.97 works.
 
 ## Fix
-0.90 to 0.95.
+vLLM: 0.90 to 0.94. SGLang: leave it out, its own share counts graphs and chunk.
 
 ## Versions
 All. Since 0.20 graph memory is estimated inside the budget, with a small pool.
@@ -57,9 +57,9 @@ def check(context: Context) -> Iterator[Hit]:
     if share < bound or context.settings.eager:
         return
     yield Hit(
-        message=msg("{share} of the memory is taken before graphs, NCCL and the allocator's gaps", share=share),
+        message=msg("{share:pct} of the memory is taken before graphs, NCCL and the allocator's gaps", share=share),
         why=msg("they come on top of the estimate: out of memory in capture or under load"),
-        fix=msg("Use 0.90 to 0.94."),
+        fix=msg("Use 0.90 to 0.94.") if context.vllm else msg("Leave it out: SGLang works the share out from GPU, chunk and graphs."),
         flag="--gpu-memory-utilization" if context.vllm else "--mem-fraction-static",
         severity="warning" if small and share >= 0.97 else None,
         confidence="likely" if small and share >= 0.97 else None,

@@ -75,7 +75,7 @@ def check(context: Context) -> Iterator[Hit]:
         return
     yield Hit(
         message=msg(
-            "--mem-fraction-static {share} holds {now:n} tokens; SGLang's own {theirs} would hold {then:n}",
+            "--mem-fraction-static {share} holds {now:n} tokens; SGLang's own {theirs:.2f} would hold {then:n}",
             share=share,
             now=sized.capacity.tokens,
             theirs=theirs,

@@ -67,6 +67,16 @@ def check(context: Context) -> Iterator[Hit]:
         if value is None or value == "auto":
             continue
         own = _own(context, name)
+        if own is not None and own.lower() == value.lower():
+            yield Hit(
+                message=msg("{flag} {value} names what the engine takes by itself", flag=name, value=value),
+                why=msg("it changes nothing today and stays when a later release would choose better"),
+                fix=msg("Remove it."),
+                flag=name,
+                edits=without(context.flag(name), safe=False),
+                effect="dead_flag",
+            )
+            continue
         yield Hit(
             message=msg("{flag} {value} is forced; the engine itself would take {own}", flag=name, value=value, own=own)
             if own

@@ -48,7 +48,7 @@ def check(context: Context) -> Iterator[Hit]:
     asked = layout.gpus * layout.replicas
     if nodes > 1 and context.facts.gpu_count is None and context.command.gpu_count is not None:
         have = context.command.gpu_count * nodes
-    if any(not flag.literal for flag in context.flags("--tensor-parallel-size", "--tp-size", "--data-parallel-size", "--dp-size", "--pipeline-parallel-size")):
+    if not context.layout_known:
         return
     if asked > have:
         yield Hit(

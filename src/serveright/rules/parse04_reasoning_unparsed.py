@@ -60,7 +60,9 @@ def check(context: Context) -> Iterator[Hit]:
     sure = choice.reasoning_sure or choice.thinks_unasked
     yield Hit(
         message=_missing(choice.reasoning, sure=sure),
-        why=msg("a JSON schema then binds from the first token and the model cannot think"),
+        why=msg("the thinking stands in the answer; a JSON schema binds from the first token and forbids it")
+        if choice.thinks_unasked or choice.reasoning_sure
+        else msg("where it thinks, the thinking would stand in the answer, and a JSON schema would forbid it"),
         fix=msg("Set the family's reasoning parser.") if choice.reasoning is None else msg("Add --reasoning-parser {name}.", name=choice.reasoning),
         edits=() if choice.reasoning is None or not sure else (Edit("--reasoning-parser", choice.reasoning, safe=False),),
         severity=None if sure else "note",

@@ -22,6 +22,7 @@ Parser registry of the release (vLLM tool_parsers/__init__.py and reasoning/__in
 from collections.abc import Iterator
 
 from serveright.rules.context import Context, Hit
+from serveright.rules.helpers import assumed
 from serveright.rules.registry import bad, good
 from serveright.types.report import Edit
 from serveright.types.text import msg
@@ -62,4 +63,5 @@ def check(context: Context) -> Iterator[Hit]:
             fix=msg("Use {flag} {right}.", flag=flag, right=right) if right else msg("Registered: {names}.", names=", ".join(registered[:40])),
             flag=flag,
             edits=() if right is None else (Edit(flag, right, safe=bool(choice and choice.sure)),),
+            **assumed(context, kind, given),
         )

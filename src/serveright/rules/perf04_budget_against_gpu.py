@@ -43,8 +43,8 @@ def check(context: Context) -> Iterator[Hit]:
     yield from defect_hits(context, "PERF04")
     budget = context.settings.token_budget
     gpu = context.gpu
-    if budget is None or gpu is None:
-        return
+    if budget is None or gpu is None or context.command.role == "decode":
+        return  # a decode worker prefills nothing
     flag = "--max-num-batched-tokens" if context.vllm else "--chunked-prefill-size"
     speed = gpu.flops.get("bf16") or gpu.flops.get("fp16") or 0.0
     if 0 < budget <= 2048 and speed >= 6e14:

@@ -1,7 +1,7 @@
 """Speculation together with something it does not work with.
 
 ## What it catches
-Pipeline parallelism with MTP, a disaggregated decode server with a radix cache, ngram or a draft model on vLLM's second runner, PCP, SGLang's LMCache.
+Pipeline parallelism, a disaggregated decode server with a radix cache, ngram or a draft model on vLLM's second runner, PCP, SGLang's LMCache.
 
 ## Why it matters
 Refused at start, or a silent change of text.
@@ -16,7 +16,7 @@ Drop one of the two.
 As the finding says.
 
 ## Sources
-github.com/sgl-project/sglang/issues/39150; github.com/intel/intel-xpu-backend-for-triton/issues/7322
+github.com/sgl-project/sglang/issues/39150; github.com/intel/intel-xpu-backend-for-triton/issues/7322; github.com/vllm-project/vllm/issues/57755, 52761
 """
 
 from collections.abc import Iterator
@@ -58,10 +58,10 @@ def check(context: Context) -> Iterator[Hit]:
             flag=flag,
             confidence="possible",
         )
-    if context.vllm and context.layout.pp > 1 and method.lower().endswith("mtp"):
+    if context.vllm and context.layout.pp > 1:
         yield Hit(
-            message=msg("prediction layers with pipeline parallelism"),
-            why=msg("the draft needs the last stage's hidden states; several releases refuse it"),
+            message=msg("speculation with pipeline parallelism"),
+            why=msg("the draft needs the last stage's hidden states, and stages pass on one token a step: most releases refuse the pair"),
             fix=msg("Drop one of the two."),
             flag=flag,
             confidence="possible",

@@ -23,6 +23,7 @@ import difflib
 from collections.abc import Iterator
 
 from serveright.rules.context import Context, Hit
+from serveright.rules.helpers import assumed
 from serveright.rules.registry import bad, good
 from serveright.types.command import GivenFlag
 from serveright.types.lore import Successor
@@ -98,6 +99,7 @@ def judge(context: Context, given: GivenFlag) -> Hit:
         location=given.location,
         edits=edits or (Edit(written, None, safe=False),),
         sources=(successor.source,) if successor is not None else (),
+        **assumed(context, "flag", base),
     )
 
 

@@ -20,6 +20,7 @@ vLLM model_executor/models/registry.py; SGLang models
 """
 
 from collections.abc import Iterator
+from typing import Any, cast
 
 from serveright.rules.context import Context, Hit
 from serveright.rules.registry import bad, good
@@ -43,7 +44,7 @@ def check(context: Context) -> Iterator[Hit]:
     if shape is None or not context.table.architectures or context.knows_architecture() is not None or not shape.architecture:
         return
     span = context.seen(context.command.engine, "architecture", shape.architecture)
-    if span is None and (shape.remote_code or not context.facts.indexes.get(context.command.engine)):
+    if span is None and (shape.remote_code or not context.facts.indexes.get(context.command.engine) or _served(context)):
         return
     yield Hit(
         message=msg("{architecture} is not in {engine} {version}", architecture=shape.architecture, engine=context.command.engine, version=context.version),
@@ -54,3 +55,12 @@ def check(context: Context) -> Iterator[Hit]:
         severity=None if span else "warning",
         confidence="certain" if span and context.command.engine_version else None,
     )
+
+
+def _served(context: Context) -> bool:
+    """Whether the catalogue knows a release of this engine that serves the model: some engines rename an architecture when they read its config."""
+    files = context.facts.files
+    minimum = files.facts.get("minimum") if files else None
+    entry = cast("dict[str, Any]", minimum).get(context.command.engine) if isinstance(minimum, dict) else None
+    version = cast("dict[str, Any]", entry).get("version") if isinstance(entry, dict) else None
+    return isinstance(version, str) and context.since(version)

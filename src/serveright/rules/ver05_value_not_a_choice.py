@@ -1,7 +1,7 @@
 """A value the flag does not take.
 
 ## What it catches
-Values outside the choices of the version, JSON that is none, and keys a configuration does not have.
+Values outside the choices of the version, JSON that is none, keys a configuration does not have, and parallel sizes below one.
 
 ## Why it matters
 argparse or the configuration's validation stops the server.
@@ -20,9 +20,10 @@ Choices in the released argument parser
 """
 
 import difflib
+import re
 from collections.abc import Iterator
 
-from serveright.analysis.given import loads
+from serveright.analysis.given import SIZES, loads
 from serveright.rules.context import Context, Hit
 from serveright.rules.registry import bad, good
 from serveright.types.command import GivenFlag
@@ -40,6 +41,7 @@ EXAMPLES = (
     bad("vllm serve Qwen/Qwen3-8B --speculative-config '{method: mtp}'"),
     good("vllm serve Qwen/Qwen3-8B --dtype bfloat16"),
 )
+_NOT_POSITIVE = re.compile(r"0+|-\d+")
 _OTHERS = ("--tool-call-parser", "--reasoning-parser", "--attention-backend")
 
 
@@ -49,6 +51,8 @@ def check(context: Context) -> Iterator[Hit]:
         spec = context.spec(given.name) if given.name else None
         if spec is None or given.value is None or not given.literal or spec.switch:
             continue
+        if given.name in SIZES and _NOT_POSITIVE.fullmatch(given.value):
+            yield _too_small(given)
         if spec.type == "json" and "." not in given.written:
             yield from _json(context, given)
         if not spec.choices or spec.open_choices or spec.name in _OTHERS or "." in given.written or spec.type == "json":
@@ -58,6 +62,17 @@ def check(context: Context) -> Iterator[Hit]:
             if (value.lower() if spec.any_case else value) in allowed or value == "":
                 continue
             yield _unlisted(context, given, value, spec.choices)
+
+
+def _too_small(given: GivenFlag) -> Hit:
+    return Hit(
+        message=msg("{flag} {value}: a parallel size is at least 1", flag=given.written, value=given.value),
+        why=msg("the server stops, in several releases with a division by zero"),
+        fix=msg("Remove it, or give the number of GPUs."),
+        flag=given.written,
+        location=given.value_location or given.location,
+        edits=(Edit(given.written, None, safe=False),),
+    )
 
 
 def _unlisted(context: Context, given: GivenFlag, value: str, choices: tuple[str, ...]) -> Hit:

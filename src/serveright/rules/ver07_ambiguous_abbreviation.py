@@ -22,6 +22,7 @@ Flag tables; SGLang 0.5.20 release
 from collections.abc import Iterator
 
 from serveright.rules.context import Context, Hit
+from serveright.rules.helpers import assumed
 from serveright.rules.registry import bad, good
 from serveright.types.report import Edit
 from serveright.types.text import msg
@@ -53,6 +54,7 @@ def check(context: Context) -> Iterator[Hit]:
                 flag=given.written,
                 location=given.location,
                 edits=(Edit(given.written, None), Edit(to, given.value or "")) if to else (),
+                **assumed(context, "flag", given.written),
             )
         elif given.name is not None and given.written.startswith("--") and context.abbreviated(given.written) and given.written not in _HABITS:
             yield Hit(

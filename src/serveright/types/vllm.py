@@ -65,6 +65,8 @@ class Priority(Struct, frozen=True, kw_only=True):
     """Only up to that many query heads per GPU; 0: any number."""
     head_size: int = 0
     mm_prefix: bool | None = None
+    aiter: bool | None = None
+    """Only where AMD's AITER kernels are switched on (`VLLM_ROCM_USE_AITER=1`); None for both."""
 
 
 class MoeRule(Struct, frozen=True, kw_only=True):

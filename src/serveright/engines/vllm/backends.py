@@ -60,6 +60,7 @@ def _applies(entry: Priority, ask: Ask, device: Device) -> bool:
         and (not entry.max_heads or (ask.heads <= entry.max_heads and not quantised(ask.kv_dtype)))
         and (not entry.head_size or entry.head_size == ask.head_size)
         and (entry.mm_prefix is None or entry.mm_prefix == ask.mm_prefix)
+        and (entry.aiter is None or entry.aiter == device.aiter)
     )
 
 

@@ -23,6 +23,8 @@ class Device(Struct, frozen=True, kw_only=True):
     sm: int
     name: str
     vendor: str = "nvidia"
+    aiter: bool = False
+    """AMD's AITER kernels are switched on."""
 
     @property
     def major(self) -> int:

@@ -73,7 +73,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 def plan(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: VllmBehaviour, settings: Settings) -> Plan:
     """The engine's decisions, with a `Refusal` for everything it would not start over. Raises nothing for user mistakes that the engine itself reports."""
-    device = Device(sm=gpu.sm or 0, name=gpu.name, vendor=gpu.vendor.lower())
+    device = Device(sm=gpu.sm or 0, name=gpu.name, vendor=gpu.vendor.lower(), aiter=settings.extra.get("VLLM_ROCM_USE_AITER") == "1")
     shape = as_read(shape, behaviour, remote=shape.remote_code and settings.extra.get("trust-remote-code") == "true")
     draft = draft_layers(shape, behaviour, settings)
     times = schedule(shape, gpu, behaviour, settings)

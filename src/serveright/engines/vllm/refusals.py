@@ -24,6 +24,8 @@ def before(shape: ModelShape, device: Device, behaviour: VllmBehaviour, settings
     yield from _context_parallel(shape, settings)
     yield from _cache_dtype(shape, device, behaviour, settings)
     yield from _speculation(shape, behaviour, settings)
+    yield from _scheduler(shape, settings)
+    yield from _microbatches(device, settings)
     if device.vendor not in PLATFORMS:
         why = msg("vLLM's own packages hold no attention kernels for {gpu}: a plugin decides there, which is not rebuilt here", gpu=device.name)
         yield Refusal(code="layout_unknown", text="", why=why)
@@ -189,6 +191,35 @@ def _speculation(shape: ModelShape, behaviour: VllmBehaviour, settings: Settings
             text=f"num_speculative_tokens:{tokens} must be divisible by n_predict={depth}",
             why=msg("{depth} prediction layers are reused in whole rounds", depth=depth),
             source="config/speculative.py __post_init__",
+        )
+
+
+def _scheduler(shape: ModelShape, settings: Settings) -> Iterator[Refusal]:
+    """A step's budget against the longest prompt where prompts are not cut, and against the running requests."""
+    budget, length = settings.token_budget, settings.context_tokens or shape.max_context_tokens or 0
+    whole = settings.extra.get("enable-chunked-prefill") == "false" or "no-enable-chunked-prefill" in settings.extra
+    where = "config/scheduler.py verify_max_model_len"
+    if budget is not None and whole and budget < length:
+        text = (
+            f"max_num_batched_tokens ({budget}) is smaller than max_model_len ({length}). This effectively limits the maximum sequence length to "
+            "max_num_batched_tokens and makes vLLM reject longer sequences. Please increase max_num_batched_tokens or decrease max_model_len."
+        )
+        yield Refusal(code="budget_below_length", text=text, why=msg("without chunked prefill a step must hold a whole prompt"), source=where)
+    if budget is not None and settings.max_num_seqs is not None and budget < settings.max_num_seqs:
+        text = f"max_num_batched_tokens ({budget}) must be greater than or equal to max_num_seqs ({settings.max_num_seqs})."
+        yield Refusal(code="budget_below_seqs", text=text, why=msg("each running request takes one token of every step"), source=where)
+
+
+def _microbatches(device: Device, settings: Settings) -> Iterator[Refusal]:
+    """Dual-batch overlap hides the exchange of experts; it knows three kinds of exchange."""
+    backend = settings.all2all_backend or "allgather_reducescatter"
+    on = settings.extra.get("enable-dbo") in ("", "true")
+    if on and device.vendor == "nvidia" and backend not in ("deepep_low_latency", "deepep_high_throughput", "nixl_ep"):
+        yield Refusal(
+            code="dbo_all2all",
+            text=f"Microbatching currently only supports the deepep_low_latency and deepep_high_throughput all2all backend. {backend} is not supported.",
+            why=msg("dual-batch overlap needs an all-to-all it can run beside the experts: name --all2all-backend"),
+            source="config/vllm.py use_ubatching",
         )
 
 
