@@ -116,6 +116,8 @@ def result(engine: Engine, model: Model, sized: Sized) -> SizeResult:
             overhead_bytes=memory.overhead_bytes,
             overhead_range_bytes=memory.overhead_range,
             kv_pool_bytes=memory.kv_pool_bytes,
+            kv_pool_range_bytes=memory.kv_pool_range,
+            overhead_parts_bytes=memory.overhead_parts,
         ),
         capacity=CapacityReport(
             tokens=capacity.tokens * parallel.replicas,

@@ -153,6 +153,10 @@ class MemoryReport(Struct, frozen=True, kw_only=True):
     overhead_bytes: int
     overhead_range_bytes: tuple[int, int] | None
     kv_pool_bytes: int
+    kv_pool_range_bytes: tuple[int, int] | None = None
+    """What the pool is with the largest and the smallest overhead of that range."""
+    overhead_parts_bytes: dict[str, int] = {}
+    """The overhead by cause."""
 
 
 class PerRank(Struct, frozen=True, kw_only=True):

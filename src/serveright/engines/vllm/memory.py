@@ -34,7 +34,7 @@ def split(shape: ModelShape, plan: Plan, weight_bytes_per_gpu: int, gpu: Gpu, ca
         weights_bytes=weight_bytes_per_gpu,
         overhead_bytes=overhead,
         kv_pool_bytes=pool,
-        overhead_range=(low, min(high, max(overhead, budget))),
+        overhead_range=None if given else (low, min(high, max(overhead, budget))),
         overhead_parts=parts,
         derivation=tuple(_derive(gpu, fraction, budget, weight_bytes_per_gpu, overhead, pool, calibration) if not given else ()),
     )

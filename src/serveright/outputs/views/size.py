@@ -104,10 +104,10 @@ def _split(result: SizeResult) -> Msg:
         overhead=memory.overhead_bytes,
         pool=memory.kv_pool_bytes,
     )
-    if memory.overhead_range_bytes is None:
+    if memory.kv_pool_range_bytes is None:
         return text
-    low, high = memory.overhead_range_bytes
-    return msg("{text} (overhead is fitted: {low:gib} to {high:gib})", text=text, low=low, high=high)
+    low, high = memory.kv_pool_range_bytes
+    return msg("{text} (overhead is fitted: the pool is {low:gib} to {high:gib} in most start-ups)", text=text, low=low, high=high)
 
 
 def _holds(result: SizeResult) -> Msg:
