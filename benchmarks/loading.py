@@ -1,37 +1,18 @@
-"""CPU of reading the whole catalogue and checking it on one GPU, against parsing its configs: the least any reader must do."""
+"""The whole catalogue read, and checked on one GPU, against parsing its configs: the least any reader must do."""
 
-import time
-from collections.abc import Callable
+from benchmarks.measure import code, row, serveright, table
 
-from serveright.api.checking import check_all
-from serveright.api.loading import load_model
-from serveright.catalog.models import list_models, load
-
-
-def cpu(action: Callable[[], object]) -> float:
-    """Seconds of CPU of the best of three runs."""
-    best = float("inf")
-    for _ in range(3):
-        before = time.process_time()
-        action()
-        best = min(best, time.process_time() - before)
-    return best
+PARSE = "from serveright.catalog.models import list_models, load\nfor listed in list_models(): load(listed.id)"
+SHAPES = "from serveright.api.loading import load_model\nfrom serveright.catalog.models import list_models\nfor listed in list_models(): load_model(listed.id)"
+WEIGHTS = SHAPES + ".need"
 
 
-def main() -> None:
-    """One line a step: seconds for all models, and the ratio to the baseline."""
-    names = [listed.id for listed in list_models()]
-    base = cpu(lambda: [load(name) for name in names])
-    print(f"baseline (parsing {len(names)} configs): {base:.2f} s CPU")
-    steps: tuple[tuple[str, Callable[[], object]], ...] = (
-        ("shapes of all", lambda: [load_model(name) for name in names]),
-        ("shapes and weights of all", lambda: [load_model(name).need for name in names]),
-        ("check of all on H200, both engines", lambda: check_all("h200")),
-    )
-    for label, action in steps:
-        spent = cpu(action)
-        print(f"{spent / base:5.1f} x  {spent:.2f} s  {label}")
+def rows() -> None:
+    base = code(PARSE)
+    row("shapes of all models", code(SHAPES), "parsing the configs", base)
+    row("shapes and weights of all", code(WEIGHTS), "parsing the configs", base)
+    row("`check --all` on H200, both engines", serveright("check", "--all", "--gpu", "h200", "-q"), "parsing the configs", base)
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(table(rows))
