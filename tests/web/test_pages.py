@@ -70,6 +70,29 @@ def test_a_form_leads_to_the_proper_address(page: starlette.TestClient) -> None:
     assert str(answer.url) == "http://127.0.0.1/design/Qwen/Qwen3-8B?gpu=2xh200-sxm&concurrency=8"
 
 
+def test_a_choice_that_was_not_followed_is_said(page: starlette.TestClient) -> None:
+    text = page.get("/design/Qwen/Qwen3-8B?gpu=2xh200-sxm&objective=fun&nodes=many&images=2").text
+    for said in ("no ranking by fun", "many is no number of nodes", "takes no images"):
+        assert said in text
+    assert "speculation was left out" in page.get("/design/Qwen/Qwen3.6-27B?gpu=2xh200-sxm&reproducible=1").text
+    assert "changed" not in page.get("/design/Qwen/Qwen3-8B?gpu=1xh200-sxm&objective=latency").text.partition("<main")[2].partition("<section")[0]
+
+
+def test_a_mistake_is_told_in_the_words_of_the_page(page: starlette.TestClient) -> None:
+    text = page.get("/design/Qwen/Qwen3-8B?gpu=1xh200-sxm&context=100").text
+    assert "“Longest request, tokens” 100 is shorter" in text
+    assert "--context" not in text
+    assert "“가장 긴 요청" in page.get("/design/Qwen/Qwen3-8B?gpu=1xh200-sxm&context=100&lang=ko").text
+
+
+def test_ttft_and_tpot_open_their_derivation(page: starlette.TestClient) -> None:
+    text = page.get("/design/Qwen/Qwen3.6-27B?gpu=2xh200-sxm").text
+    table = text[text.index("TTFT") : text.index("TTFT") + 4000]
+    assert table.count('class="num"') >= 2
+    assert "ttft_median_s = " in text
+    assert "step_s = " in text
+
+
 def test_controls_change_the_design(page: starlette.TestClient) -> None:
     few = page.get("/design/Qwen/Qwen3-8B.json?gpu=1xh200&concurrency=1").json()["candidates"][0]["estimate"]
     many = page.get("/design/Qwen/Qwen3-8B.json?gpu=1xh200&concurrency=256").json()["candidates"][0]["estimate"]

@@ -218,11 +218,15 @@ class Pages:
         def say(text: Any) -> str:
             return show.say(text, visit.lang)
 
+        def complaint(text: Any) -> str:
+            return show.complaint(text, visit.lang)
+
         menu = [(name, say(view(name).TITLE)) for name in names()]
         lang_links = [(lang, visit.address(lang=lang)) for lang in LANGUAGES]
         return self.templates.get_template(template).render(
             version=__version__,
             say=say,
+            complaint=complaint,
             t={key: say(text) for key, text in WORDS.items()},
             title=say(title),
             visit=visit,

@@ -1,6 +1,7 @@
 """From a report's document to what a template prints: sections by heading, pictures as figures the page's script draws, numbers that open their derivation."""
 
 import json
+import re
 from collections.abc import Callable
 from html import escape
 from typing import Any
@@ -71,6 +72,19 @@ def page(document: Document, lang: str, picture: Callable[[str, str], str]) -> P
 def say(text: Msg | str, lang: str) -> str:
     """Prose for a template."""
     return render(text, lang)
+
+
+CONTROLS = {
+    "context": "context", "concurrency": "concurrency", "rate": "rate", "input-tokens": "input", "output-tokens": "output", "ttft": "ttft", "tpot": "tpot",
+    "gpu": "gpu", "gpus": "gpus", "engine": "engine", "model": "model", "objective": "objective",
+}  # fmt: skip
+"""Options of the command line -> words of the page's controls, which ask for the same."""
+_OPTION = re.compile(rf"--({'|'.join(CONTROLS)})(?![\w-])")
+
+
+def complaint(text: Msg | str, lang: str) -> str:
+    """What a user got wrong, in the words of the page."""
+    return _OPTION.sub(lambda match: f"“{say(WORDS[CONTROLS[match[1]]], lang)}”", say(text, lang))
 
 
 def figure(chart: Chart, lang: str, picture: Callable[[str, str], str]) -> str:

@@ -58,6 +58,8 @@ def _blocks(report: PlanReport) -> Iterator[Block]:
 
             yield from pictures.room(report.steps["memory"], report.curves, report.steps["design"]["traffic"].context_tokens)
     yield Heading(msg("3-4 Hardware and software"))
+    notes = [c.engine.note for c in report.candidates if c.engine.note is not None]
+    yield from (Paragraph(note, "dim") for i, note in enumerate(notes) if note not in notes[:i])
     for check in report.steps["hardware"]:
         text, style = VERDICTS[check.verdict]
         yield Paragraph(msg("{engine} {version}: {text}", engine=check.engine, version=check.version, text=text), style)

@@ -61,7 +61,12 @@ def show(visit: Visit) -> Shown | Moved:
         return Shown(title=TITLE, template="design.html", context={"form": form}, error=error)
     shape: InspectReport = report.steps["shape"] if isinstance(report, PlanReport) else report
     document = plan_view.document(report) if isinstance(report, PlanReport) else inspect_view.document(report)
-    context = {"form": form, "config": config_of(files, shape), "launches": launches(report, files, visit.lang) if isinstance(report, PlanReport) else []}
+    context = {
+        "form": form,
+        "config": config_of(files, shape),
+        "launches": launches(report, files, visit.lang) if isinstance(report, PlanReport) else [],
+        "changed": changed(visit, shape),
+    }
     return Shown(title=document.title, template="design.html", context=context, document=document, report=report)
 
 
@@ -103,6 +108,21 @@ def answer(visit: Visit, files: ModelFiles) -> InspectReport | PlanReport:
         engine=visit.first("engine") or "both",
         wishes=Wishes(objective=objective if objective in OBJECTIVES else "cost", curves=True),  # pyright: ignore[reportArgumentType]
     )
+
+
+def changed(visit: Visit, shape: InspectReport) -> list[Msg]:
+    """Choices of the address that could not be followed as they stand, and what was taken instead."""
+    found: list[Msg] = []
+    objective, nodes = visit.first("objective"), visit.first("nodes")
+    if objective and objective not in OBJECTIVES:
+        found.append(msg("There is no ranking by {what}: ranked by tokens per GPU instead.", what=objective))
+    if nodes and number(nodes) is None:
+        found.append(msg("{text} is no number of nodes: the GPUs were spread over as few as hold them.", text=nodes))
+    if visit.first("reproducible") and shape.mtp_layers:
+        found.append(msg("Outputs must not depend on the batch: speculation was left out."))
+    if visit.first("images") and "image" not in shape.modalities:
+        found.append(msg("This model takes no images: they were left out of the traffic."))
+    return found
 
 
 def number(text: str) -> int | None:
