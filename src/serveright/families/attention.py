@@ -27,7 +27,25 @@ FULL_PREFIXES = ("global_", "full_")
 
 FULL, SLIDING, CHUNKED = "full", "sliding", "chunked"
 WORDS = {
-    **dict.fromkeys(("full_attention", "full", "attention", "global", "global_attention", "gqa", "mha", "attn", "self_attention", "softmax", "g"), FULL),
+    **dict.fromkeys(
+        (
+            "full_attention",
+            "full",
+            "attention",
+            "global",
+            "global_attention",
+            "gqa",
+            "mha",
+            "attn",
+            "self_attention",
+            "softmax",
+            "minicpm4",
+            "minicpm",
+            "standard",
+            "g",
+        ),
+        FULL,
+    ),
     **dict.fromkeys(
         ("sliding_attention", "sliding", "sliding_window", "sliding_window_attention", "swa", "local", "local_attention", "window", "window_attention", "l"),
         SLIDING,
@@ -181,12 +199,39 @@ def _listed(fields: Fields, count: int) -> list[str] | None:
             words = [word.lower() if isinstance(word, str) else repr(word)[:40] for word in fields.items(key, length=count) or ()]
             fields.note(key, msg("layers by kind: {summary}", summary=_summary(words)), _summary(words))
             return [WORDS.get(word, word) for word in words]
+    if isinstance(fields.raw.get("hybrid_layers_types_block"), list):
+        return _in_blocks(fields, count)
     pattern = fields.raw.get("sliding_window_pattern", fields.raw.get("_sliding_window_pattern"))
     if isinstance(pattern, str) and pattern and set(pattern.upper()) <= {"L", "G"}:
         words = [pattern[index % len(pattern)].lower() for index in range(count)]
         fields.note("sliding_window_pattern", msg("L slides, G is full, repeated over the layers"))
         return [WORDS[word] for word in words]
     return None
+
+
+def _in_blocks(fields: Fields, count: int) -> list[str]:
+    """First layers, a block repeated `num_hybrid_layers_block` times, last layers (IQuest Q1). Raises InputError where they are not `count` layers together."""
+    block, times = fields.items("hybrid_layers_types_block") or [], fields.int_or(21, "SGLang 0.5.23 IQuestQ1Config", "num_hybrid_layers_block")
+    ends = [fields.items(key) or [] for key in ("first_layers_types", "last_layers_types")]
+    listed = [*ends[0], *block * times, *ends[1]]
+    if len(listed) != count:
+        raise InputError(
+            msg(
+                "{file}: {key} has {count} entries, the model {length} layers",
+                file=fields.file,
+                key=fields.at("hybrid_layers_types_block"),
+                count=len(listed),
+                length=count,
+            ),
+            msg("The file may be trimmed or edited; take it from the model's own repository."),
+        )
+    words = [str(word).lower()[:40] for word in listed]
+    fields.note("hybrid_layers_types_block", msg("layers by kind: {summary}", summary=_summary(words)), _summary(words))
+    if fields.raw.get("use_hybrid_layers") is False:
+        fields.ignore("use_hybrid_layers")
+        return [FULL] * count
+    fields.ignore("use_hybrid_layers")
+    return [WORDS.get(word, word) for word in words]
 
 
 def _summary(words: list[str]) -> str:

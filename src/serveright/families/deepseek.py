@@ -28,9 +28,11 @@ ARCHITECTURES = frozenset(
         "KimiK25ForConditionalGeneration",
         "KimiVLForConditionalGeneration",
         "MiniCPM3ForCausalLM",
+        "PanguUltraMoEForCausalLM",
     }
 )
 _LATENT_WORDS = {"full_attention", "deepseek_sparse_attention", "sparse_attention", "sparse", "attention", "mla", "dsa", "indexed_attention"}
+_SPARSE_WORDS = {"deepseek_sparse_attention", "sparse_attention", "sparse", "indexed_attention"}
 Towers = tuple[tuple[Tower, ...], list[Weight], tuple[str, ...]]
 NO_TOWERS: Towers = ((), [], ())
 _COPIES = {"deepseek_v3", "deepseek_v32", "glm4_moe_lite"}
@@ -42,7 +44,16 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     text = text_of(fields)
     frame = open_frame(fields, text, nested_root="language_model.model.", nested_head="language_model.lm_head")
     behind = "mlp.post_mlp_layernorm" if files.config["architectures"][0] == "AXK1ForCausalLM" else None
-    return decoder(frame, files, dialect="deepseek", eyes=_eyes(fields, frame.hidden), parts=replace(_PLAIN, behind_experts=behind))
+    return decoder(
+        frame, files, dialect="deepseek", eyes=_eyes(fields, frame.hidden), parts=replace(_PLAIN, behind_experts=behind, around=_sandwich(text, frame.hidden))
+    )
+
+
+def _sandwich(text: Fields, hidden: int) -> Callable[[str, int], list[Weight]] | None:
+    """Two more norms around the MLP where `sandwich_norm` says so (openPangu)."""
+    if not text.flag("sandwich_norm"):
+        return None
+    return lambda path, i: [w for name in ("pre_mlp_layernorm", "post_mlp_layernorm") for w in norm(f"{path}.{name}", hidden, layer=i)]
 
 
 def _eyes(fields: Fields, hidden: int) -> Towers:
@@ -83,6 +94,8 @@ class Parts(Struct, frozen=True, kw_only=True):
     behind_experts: str | None = None
     """A norm behind the block of every layer with experts."""
     extra: tuple[Weight, ...] = ()
+    listed: bool = False
+    """`layer_types` says which layers have an indexer at all; the others read every row."""
 
 
 _PLAIN = Parts()
@@ -97,7 +110,9 @@ def decoder(frame: Frame, files: ModelFiles, *, dialect: str, eyes: Towers = NO_
     ffns = feed.plan(text, count)
     _check_types(text, count)
     names = _names(text, parts)
-    blocks = [_block(frame, i, latent.sparse(base, indexer, owns=owners[i]), ffns[i], names, parts) for i in range(count)]
+    words = (text.items("layer_types", length=count) or []) if parts.listed else []
+    rows = [base if words and str(words[i]) not in _SPARSE_WORDS else latent.sparse(base, indexer, owns=owners[i]) for i in range(count)]
+    blocks = [_block(frame, i, row, ffns[i], names, parts) for i, row in enumerate(rows)]
     mtp = _prediction(frame, count, latent.sparse(base, indexer), ffns[-1], names, parts)
     found, tower_weights, modalities = eyes
     return close_frame(

@@ -37,6 +37,7 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
         streams=streams,
         last_norm="final_layernorm",
         extra=head,
+        listed=True,
     )
     vision, eyes = fields.child("vision_config"), deepseek.NO_TOWERS
     if vision is not None:

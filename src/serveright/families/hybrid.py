@@ -68,7 +68,10 @@ def _summary(found: Iterable[str]) -> str:
 def _listed(f: Fields, count: int) -> list[str] | None:
     for key in WORD_LISTS:
         if isinstance(f.raw.get(key), list):
-            found = [str(word).lower()[:40] for word in f.items(key, length=count) or ()]
+            listed = f.items(key, length=None if key == "mixer_types" else count) or []
+            if key == "mixer_types":  # a pattern, repeated over the layers (MiniCPM-SALA)
+                listed = (listed * count)[:count] if len(listed) <= count else f.items(key, length=count) or []
+            found = [str(word).lower()[:40] for word in listed]
             f.note(key, msg("layers by kind: {summary}", summary=_summary(found)), _summary(found))
             return found
     return None

@@ -273,8 +273,9 @@ def mamba1_weights(
 
 def read_lightning(f: Fields, *, heads: int | None = None, dim: int | None = None) -> Recurrent:
     """Lightning attention: one square state per head, no convolution."""
-    count = heads or f.integer("num_attention_heads")
-    side = dim or f.integer("head_dim")
+    count = heads or f.integer("lightning_nkv", "num_attention_heads")
+    side = dim or f.opt_int("lightning_head_dim", "head_dim", minimum=1) or f.integer("hidden_size") // f.integer("num_attention_heads")
+    f.ignore("lightning_nh", "lightning_scale", "lightning_use_rope", "lightning_layerwise_decay")
     f.note(
         "num_attention_heads",
         msg("lightning attention: a state of {heads} x {dim} x {dim} per layer and sequence, whatever the length", heads=count, dim=side),

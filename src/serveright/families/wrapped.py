@@ -88,6 +88,7 @@ _DECODERS = {
     "Granite4VisionForConditionalGeneration": "GraniteMoeHybridForCausalLM",
     "GraniteSpeechForConditionalGeneration": "GraniteForCausalLM",
     "GraniteSpeechPlusForConditionalGeneration": "GraniteForCausalLM",
+    "BailingMoeV3VLForConditionalGeneration": "BailingMoeV3ForCausalLM",
     "H2OVLChatModel": "",
     "HCXVisionV2ForCausalLM": "HyperCLOVAXForCausalLM",
     "Idefics3ForConditionalGeneration": "LlamaForCausalLM",

@@ -89,6 +89,8 @@ class Recurrent(Struct, frozen=True, kw_only=True, tag_field="mixer", tag="recur
     chunk_tokens: int | None = None
     bounded_gate: bool = False
     """The decay gate has a lower bound (Kimi delta attention): some prefill kernels need one."""
+    replicated: bool = False
+    """Every tensor-parallel GPU keeps all of it."""
 
 
 class UnknownMixer(Struct, frozen=True, kw_only=True, tag_field="mixer", tag="unknown"):

@@ -19,7 +19,9 @@ def has_state(seen: Seen) -> bool:
 
 
 def strategy(args: Args, at: Situation) -> Args:
-    """How prefix caching treats the state: snapshots in an extra buffer, or one page a token without overlap."""
+    """How prefix caching treats the state: snapshots in an extra buffer, or one page a token without overlap; some architectures switch it off."""
+    if args.radix and at.behaviour.listed("radix_off", at.seen.architecture):
+        return replace(args, radix=False, choices=(*args.choices, msg("prefix caching is off: this architecture cannot reuse a prefix")))
     if not has_state(at.seen) or not at.behaviour.listed("state_radix", at.seen.architecture):
         return _no_state(args, at)
     if not args.radix:
@@ -108,7 +110,7 @@ def slot_of(mixer: Recurrent, tp: int) -> Slot:
     """
     rows = mixer.conv_rows
     if mixer.kind == "short_conv":
-        return Slot(conv=_split(mixer.conv_channels, tp, "conv channels") * rows, state=0)
+        return Slot(conv=_split(mixer.conv_channels, 1 if mixer.replicated else tp, "conv channels") * rows, state=0)
     if mixer.kind == "lightning":
         heads, *sides = mixer.state_shape
         return Slot(conv=0, state=_split(heads, tp, "heads") * _product(sides))

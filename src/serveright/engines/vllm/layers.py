@@ -46,6 +46,8 @@ class StatePlan(Struct, frozen=True, kw_only=True):
 def select(site: Site, ask: Ask) -> Choice:
     """The backend for a layer: the forced one where it is valid, else by priority; the diff-KV pair where K and V widths differ."""
     rules = {r.name: r for r in site.behaviour.backends}
+    if ask.kind == "latent" and ask.sinks:
+        return select(site, replace(ask, sinks=False))  # layers that read every row leave their sinks out
     if ask.kind == "sparse_latent" and ask.sinks:
         return _with_sinks(site, replace(ask, sinks=False), rules)
     if ask.kind == "dense" and ask.head_size != ask.head_size_v:

@@ -34,7 +34,7 @@ def state_of(m: Recurrent, *, behaviour: VllmBehaviour, architecture: str, tp: i
     """Bytes of one layer's state. `override` is `--mamba-ssm-cache-dtype`."""
     dtype = state_dtype(m, behaviour, architecture, model_dtype, override)
     backend = _by_kind(behaviour.state_backend, m, architecture)
-    replicated = backend in behaviour.replicated_states
+    replicated = m.replicated or backend in behaviour.replicated_states
     tp = 1 if replicated else tp
     groups = m.groups + (tp - m.groups if m.kind == "mamba2" and m.groups % tp else 0)
     channels = m.conv_channels + (2 * (groups - m.groups) * m.state_shape[-1] if m.kind == "mamba2" else 0)
