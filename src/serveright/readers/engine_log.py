@@ -34,6 +34,8 @@ Progress = Callable[[int, int], None]
 """Called with bytes read and bytes in all (0 where unknown)."""
 
 _ANSI = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+_PROMPT = re.compile(rb"(Received request [^\n]{0,160}?prompt: |Receive: obj=|Finish: obj=)[^\n]*")
+"""A logged request: what users wrote says nothing about the server, whatever error texts it quotes."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _ERROR = re.compile(rb"""(?m)^.*?(?:\b(?:[A-Za-z_.]*(?:Error|Exception)|error): |Value error, |["']message["']: ?["']).*$""")
 _EMPTY_ERROR = re.compile(rb"(?m)^.*?\b(?:[A-Za-z_.]*Error|AssertionError)$")
@@ -175,8 +177,13 @@ class _Log:
             return
         if b"\x1b" in text:
             text = _ANSI.sub(b"", text)
+        if b"eceive" in text:
+            text = _PROMPT.sub(rb"\1", text)
         for name, value in periodic(text):
-            self.series.setdefault(name, SeriesOf()).add(value)
+            series = self.series.get(name)
+            if series is None:
+                series = self.series[name] = SeriesOf()
+            series.add(value)
         lines = text.split(b"\n")
         shapes = text.translate(None, _VARYING).split(b"\n")
         fresh = [i for i, shape in enumerate(shapes) if self._shapes.get(shape, True)]
@@ -190,22 +197,25 @@ class _Log:
         starts = [0, *accumulate(len(lines[i]) + 1 for i in fresh)]
         if len(self._shapes) > SHAPES:
             self._shapes.clear()
-        for i in fresh:
-            self._shapes.setdefault(shapes[i], False)
+        telling: set[bytes] = set()
 
-        def place(at: int) -> int:
+        def place(at: int, tells: bool = True) -> int:
             found = fresh[bisect_right(starts, at) - 1]
-            self._shapes[shapes[found]] = True
+            if tells:
+                telling.add(shapes[found])
             return self.lines + found + 1
 
         self._told.clear()
+        words = set(text.split())
         for needle in needles():
-            at = text.find(needle.text)
+            at = text.find(needle.text) if needle.anchor is None or needle.anchor in words else -1
+            often = needle.line.fact and needle.line.key not in _EVERY
             while at >= 0:
                 end = _line_end(text, at)
-                self._found(needle, text, at, end, place(at))
+                self._found(needle, text, at, end, place(at, not often or self.counts.get(needle.line.key, 0) < KEPT))
                 at = text.find(needle.text, end)
         self._errors(text, place)
+        self._shapes.update((shapes[i], shapes[i] in telling) for i in fresh)
 
     def _found(self, needle: Needle, text: bytes, at: int, end: int, number: int) -> None:
         key = needle.line.key

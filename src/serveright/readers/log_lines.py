@@ -31,6 +31,12 @@ class Needle(Struct, frozen=True, kw_only=True):
     engine: str
     pattern: re.Pattern[str] | None
     numbers: tuple[re.Pattern[str], ...]
+    anchor: bytes | None
+    """A word that stands between blanks wherever the text stands: a set of words tells quickly that a text is not there."""
+
+
+def _anchor(text: str) -> bytes | None:
+    return max((word.encode() for word in text.split()[1:-1]), key=len, default=None)
 
 
 @cache
@@ -49,6 +55,7 @@ def needles() -> tuple[Needle, ...]:
             engine=engine,
             pattern=re.compile(line.pattern) if line.pattern else None,
             numbers=tuple(re.compile(number) for number in line.numbers),
+            anchor=_anchor(text),
         )
         for engine, lines in known_lines().items()
         for line in lines

@@ -26,6 +26,24 @@ _FIELDS: dict[str, tuple[re.Pattern[bytes], float]] = {
     "acceptance_length": (re.compile(rb"(?:Mean acceptance length: |accept len: )" + _NUMBER), 1),
 }
 
+_USUAL = re.compile(
+    rb"(?:Engine (\d+): )?Avg prompt throughput: [\d.]+ tokens/s, Avg generation throughput: ([\d.]+) tokens/s, "
+    rb"Running: (\d+) reqs, Waiting: (\d+) reqs, GPU KV cache usage: ([\d.]+)%, Prefix cache hit rate: ([\d.]+)%(?=\n|$)"
+)
+"""vLLM's line as it mostly is: one search instead of one a field."""
+
+
+def _usual(line: re.Match[bytes]) -> Iterator[tuple[str, float]]:
+    rank, generated, running, waiting, usage, hits = line.groups()
+    now, later = float(running), float(waiting)
+    yield "running", now
+    yield "waiting", later
+    yield "kv_usage", float(usage) * 0.01
+    yield "hit_rate", float(hits) * 0.01
+    yield "generation_tokens_per_s", float(generated)
+    if rank is not None:
+        yield f"load {rank.decode()}", now + later
+
 
 def periodic(text: bytes) -> Iterator[tuple[str, float]]:
     """Name and value of every figure of every periodic line."""
@@ -33,6 +51,9 @@ def periodic(text: bytes) -> Iterator[tuple[str, float]]:
         if mark not in text:
             continue
         for line in pattern.finditer(text):
+            if mark == b"Avg prompt" and (usual := _USUAL.search(line[0])):
+                yield from _usual(usual)
+                continue
             load = 0.0
             for name, (field, factor) in _FIELDS.items():
                 match = field.search(line[0])
