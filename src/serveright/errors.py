@@ -14,6 +14,8 @@ from typing import Any
 
 from serveright.types.text import Msg, msg
 
+LONGEST_SHOWN = 200
+"""Characters of a wrong name that a message repeats."""
 MOST_LISTED = 40
 """More known names than this are not listed in a message."""
 
@@ -55,7 +57,7 @@ class UnknownName(UserError):
     """A name nobody knows; suggests the nearest known ones."""
 
     def __init__(self, what: Msg, name: str, known: Iterable[str]) -> None:
-        names = sorted(known)
+        names, name = sorted(known), name[:LONGEST_SHOWN]
         near = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
         fix = msg("Did you mean {names}?", names=", ".join(near)) if near else None
         if fix is None and 0 < len(names) <= MOST_LISTED:

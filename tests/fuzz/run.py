@@ -96,7 +96,7 @@ def complaints(outcome: Outcome, arguments: Sequence[str], names: Sequence[str])
         found.append(f"exit code {outcome.code}")
     if outcome.code == 2:
         found += _refusal(outcome, names)
-    elif "--json" in arguments:
+    elif "--json" in arguments and not {"-q", "--quiet", "--emit"} & {*arguments}:
         found += _json(outcome.out)
     # what a file holds must not steer a terminal
     if "--json" not in arguments and (hit := CONTROL.search(outcome.out + outcome.err)):

@@ -405,8 +405,8 @@ def learn(rng: random.Random, folder: Path) -> Case:
 
 VALUES = [
     "", " ", "0", "-1", "1", "2", "8", "8xh200", "h200", "h200:8", "0xh200", "-1xh200", "99999999999xh200", "h200:0", "x", "8x", "é", "한국어", "\x1b[31m", "a" * 5000, "nan", "inf", "1e999", "1e30",
-    "1m", "32k", "999999999999999999999", "2048/8192", "8192/2048", "/", "//", "1/2/3", "auto", "fp8", "vllm", "sglang@0.5.5", "vllm@", "vllm@99.99", "vllm@x", "@", "both@1", "Qwen/Qwen3-8B",
-    "Qwen/Qwen3.6-27B", "nobody/nothing", "../../etc/passwd", "/dev/null", "/", ".", "~", "~nobody/x", "-", "chat", "agent", "0h:2,8h:20", "0h:2,8h:nan", "8h:2,0h:3", "tools,vision", "licence:", "language:xx",
+    "1m", "32k", "999999999999999999999", "2048/8192", "8192/2048", "1/2/3", "auto", "fp8", "vllm", "sglang@0.5.5", "vllm@", "vllm@99.99", "vllm@x", "@", "both@1", "Qwen/Qwen3-8B",
+    "Qwen/Qwen3.6-27B", "nobody/nothing", "../../etc/passwd", "/dev/null", "~nobody/x", "-", "chat", "agent", "0h:2,8h:20", "0h:2,8h:nan", "8h:2,0h:3", "tools,vision", "licence:", "language:xx",
     "context:", "context:256k", "1024x768", "0x0", "TP8", "TP8+EP8", "list", "shell", "kubernetes", "gpu", "model", "engine", "plan", "MEM04", "attention", "glossary", "*", "[", "%s", "{x}", "\\", "C:\\x\\config.json", "\n", "a\nb",
 ]  # fmt: skip
 VERBS = [

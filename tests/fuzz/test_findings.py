@@ -136,3 +136,26 @@ def test_a_damaged_archive_of_a_log_is_read_as_far_as_it_goes(tmp_path: Path) ->
     path.write_bytes(gzip.compress(b"INFO starting\n" * 1000)[:-20])
     outcome = call(["diagnose", "--log", str(path)])
     assert not complaints(outcome, [], [str(path)])
+
+
+def test_a_folder_nobody_may_enter_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of another user's /proc; the superuser may enter everything, so the refusal is made here."""
+    (tmp_path / "run.sh").write_text("vllm serve Qwen/Qwen3-8B\n", encoding="utf-8")
+    (tmp_path / "closed.sh").write_text("", encoding="utf-8")
+    asked = Path.is_file
+
+    def refuse(path: Path) -> bool:
+        if path.name == "closed.sh":
+            raise PermissionError(13, "Permission denied", str(path))
+        return asked(path)
+
+    monkeypatch.setattr(Path, "is_file", refuse)
+    assert call(["audit", str(tmp_path)]).code in (0, 1)
+    assert call(["fleet", str(tmp_path), "--rows", str(tmp_path / "rows.jsonl"), "--jobs", "1"]).code in (0, 1)
+
+
+def test_an_unknown_number_type_is_shown_short_and_placed(tmp_path: Path) -> None:
+    config = {**json.loads((ROOT / "tests/data/qwen3_8b.json").read_bytes()), "torch_dtype": "bfloat16" * 1000, "dtype": "bfloat16" * 1000}
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    outcome = call(["size", str(tmp_path), "--gpu", "h200"])
+    assert not complaints(outcome, [], ["dtype"])

@@ -63,7 +63,7 @@ def element_bytes(dtype: str) -> float:
     """Bytes per element of a number type. Raises UnknownName for a word nobody knows."""
     word = _ALIASES.get(dtype.removeprefix("torch."), dtype.removeprefix("torch."))
     if word not in ELEMENT_BYTES:
-        raise UnknownName(msg("number type"), dtype, ELEMENT_BYTES)
+        raise UnknownName(msg("number type (dtype of the config, --kv-dtype)"), dtype, ELEMENT_BYTES)
     return ELEMENT_BYTES[word]
 
 

@@ -22,7 +22,7 @@ from serveright.api.sized import size_on
 from serveright.catalog import models
 from serveright.catalog.engines import load_table, table_index
 from serveright.catalog.gpus import parse_gpu_spec
-from serveright.catalog.own import existing, refuse_utf16
+from serveright.catalog.own import existing, is_plain_file, refuse_utf16
 from serveright.errors import InputError, UsageError, UserError
 from serveright.outputs import shell
 from serveright.outputs.language import rule_page
@@ -165,7 +165,7 @@ def _limited(stream: BinaryIO, name: str) -> bytes:
 
 def _walk(folder: Path) -> Iterator[Path]:
     for path in folder.rglob("*"):
-        if path.is_file() and path.suffix.lower() in READ_ENDINGS and not SKIPPED_FOLDERS.intersection(path.relative_to(folder).parts):
+        if path.suffix.lower() in READ_ENDINGS and not SKIPPED_FOLDERS.intersection(path.relative_to(folder).parts) and is_plain_file(path):
             yield path
 
 
@@ -228,7 +228,7 @@ def facts_of(command: LaunchCommand, asked: Ask) -> Facts:
     """Everything the rules may look at beside the command."""
     table = table_of(command.engine, command.engine_version)
     other: EngineName = "sglang" if command.engine == "vllm" else "vllm"
-    fleet = _fleet(command, asked)
+    fleet = _fleet(command, asked, table)
     facts = Facts(
         table=table,
         lore=load_lore(),
@@ -262,13 +262,16 @@ def _from_base(facts: Facts, base: Model, table: EngineTable) -> Facts:
     return replace(facts, shape=base.shape, family=base.family, parsers=parsers)
 
 
-def _fleet(command: LaunchCommand, asked: Ask) -> Fleet | None:
-    """The GPUs of a command: as asked, else as the file says; None where neither names a known one."""
+def _fleet(command: LaunchCommand, asked: Ask, table: EngineTable) -> Fleet | None:
+    """The GPUs of a command: as asked, else as the file says, as many as the layout takes where it names only the kind; None where neither names a known one."""
     name = asked.gpu or command.gpu
     if name is None:
         return None
     try:
-        return parse_gpu_spec(name, None if asked.gpu else _given_count(command), None if asked.gpu or command.nodes == 1 else command.nodes)
+        if asked.gpu:
+            return parse_gpu_spec(name, None, None)
+        layout = Given(command, table).parallel
+        return parse_gpu_spec(name, _given_count(command) or layout.gpus * layout.replicas, None if command.nodes == 1 else command.nodes)
     except UserError:
         if asked.gpu:
             raise

@@ -25,6 +25,14 @@ def existing(text: str | Path) -> Path | None:
         return None
 
 
+def is_plain_file(path: Path) -> bool:
+    """Whether a path found in a folder is a file; False where not even that may be asked."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def read_own(path: str | Path, fix: Msg | None = None, limit: int = LIMIT_BYTES) -> bytes:
     """The bytes of a file. Raises InputError where it cannot be read or is longer than `limit`."""
     try:

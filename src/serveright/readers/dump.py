@@ -12,7 +12,7 @@ from typing import TextIO
 import msgspec
 from msgspec import Struct
 
-from serveright.catalog.own import read_own
+from serveright.catalog.own import is_plain_file, read_own
 from serveright.errors import InputError
 from serveright.readers.launch import MAX_BYTES
 from serveright.types.text import msg
@@ -68,7 +68,7 @@ def pieces(paths: Iterable[str]) -> Iterator[Piece]:
 
 def _walk(folder: Path) -> Iterator[Path]:
     for path in folder.rglob("*"):
-        if path.suffix.lower() in ENDINGS and not SKIPPED.intersection(path.parts) and path.is_file():
+        if path.suffix.lower() in ENDINGS and not SKIPPED.intersection(path.parts) and is_plain_file(path):
             yield path
 
 
