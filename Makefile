@@ -60,6 +60,10 @@ accuracy: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
 
+# A sample of small faults in the pure layers, each of which some test must notice: about an hour and a half on two cores.
+mutate: $(STAMP)
+	$(BIN)/python -m tools.mutate
+
 docs: $(STAMP)
 	$(BIN)/python -m tools.docs
 
