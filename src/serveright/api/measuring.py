@@ -1,7 +1,7 @@
 """Step 6: does reality agree? A running server under known requests against the derivation and the engine's own words."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from serveright.analysis import live
@@ -77,7 +77,7 @@ def _report(
         concurrency=_tokens(pairs["concurrency"]),
         curves=live.curves(samples),
         agreement=agreement,
-        findings=tuple(_findings(page, pool, shape, samples)),
+        findings=(*_findings(page, pool, shape, samples), *_extrapolated(_tokens(pairs["concurrency"]), samples, context)),
         samples=tuple(samples),
         interrupted=interrupted,
     )
@@ -106,6 +106,20 @@ def _findings(page: Scrape | None, pool: live.Pool | None, shape: ModelShape | N
     if any(sample.failed for sample in samples):
         found.append(msg("some requests were refused or gave nothing"))
     return found
+
+
+def _extrapolated(limit: Tokens, samples: list[Sample], context: int) -> Iterator[Msg]:
+    """Says how far the limit of concurrent requests was seen, and from where on it is computed."""
+    if limit.measured is None:
+        return
+    together = max((s.requests for s in samples), default=0)
+    longest = max((s.input_tokens + s.output_tokens for s in samples), default=0)
+    if together < limit.measured or longest < context:
+        yield msg(
+            "the limit of {n:.1f} requests of {context:n} tokens is computed from what single requests held; "
+            "at most {together:n} ran at once, of at most {longest:n} tokens",
+            n=limit.measured, context=context, together=together, longest=longest,
+        )  # fmt: skip
 
 
 def _metrics(url: str) -> Scrape | None:
