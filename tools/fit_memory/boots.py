@@ -6,6 +6,7 @@ Only `observed` figures are truth; anything the collector computed from them is 
 import json
 import re
 import tomllib
+from math import ceil
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,7 +16,8 @@ from msgspec.structs import replace
 from serveright.analysis.weights import per_gpu_bytes, weight_need
 from serveright.catalog.gpus import load_gpu
 from serveright.catalog.models import load
-from serveright.engines.vllm import settings_from_flags
+from serveright.catalog.vllm import load_vllm_behaviour
+from serveright.engines.vllm import expert_growth, settings_from_flags
 from serveright.errors import UserError
 from serveright.families.read import read_model
 from serveright.formats.read import read_checkpoint
@@ -143,7 +145,9 @@ def _computed(row: dict[str, Any], shape: ModelShape, checkpoint: Checkpoint, se
     if not own or "load-format dummy" in " ".join(row["command_flags"] or []):
         return None
     mtp = settings.speculative_method == "mtp"
-    return sum(per_gpu_bytes(weight_need(shape, checkpoint), settings.parallel, with_mtp=mtp, language_only=settings.language_only).values())
+    parts = per_gpu_bytes(weight_need(shape, checkpoint), settings.parallel, with_mtp=mtp, language_only=settings.language_only)
+    growth = expert_growth(shape, checkpoint, _gpu(row), load_vllm_behaviour(_version(row["engine_version"])), settings)
+    return sum(parts.values()) + ceil(parts.get("experts", 0) * (growth - 1))
 
 
 def _overrides(row: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """One engine asked about one model on given GPUs: the call that every step stands on."""
 
+from math import ceil
+
 from serveright.analysis.weights import per_gpu_bytes
 from serveright.api.engines import Engine
 from serveright.api.loading import Model
@@ -9,9 +11,20 @@ from serveright.types.model import Part
 
 
 def size_on(engine: Engine, model: Model, fleet: Fleet, settings: Settings, context_tokens: int) -> Sized:
-    """One engine's answer; weights per GPU are those of the fullest pipeline stage."""
-    weights = sum(weights_on(model, settings).values())
+    """One engine's answer; weights per GPU are those of the fullest pipeline stage, experts as wide as their kernel stores them."""
+    parts = weights_on(model, settings)
+    growth = engine.module().expert_growth(model.shape, model.checkpoint, fleet.gpu, engine.behaviour, settings) if engine.name == "vllm" else 1
+    weights = sum(parts.values()) + ceil(parts.get("experts", 0) * (growth - 1))
     return engine.module().size(model.shape, model.checkpoint, weights, fleet.gpu, engine.behaviour, engine.memory, settings, context_tokens)
+
+
+def weights_held(model: Model, sized: Sized) -> dict[Part, int]:
+    """Bytes by part as that answer counted them: what experts were widened by is theirs."""
+    parts = weights_on(model, sized.settings)
+    wider = sized.memory.weights_bytes - sum(parts.values())
+    if wider > 0 and "experts" in parts:
+        parts["experts"] += wider
+    return parts
 
 
 def weights_on(model: Model, settings: Settings) -> dict[Part, int]:

@@ -6,7 +6,7 @@ from serveright.analysis.accounting import account
 from serveright.analysis.cache import logical_cache
 from serveright.api.engines import Engine, load_engines
 from serveright.api.loading import Model, load_model
-from serveright.api.sized import size_on, weights_on
+from serveright.api.sized import size_on, weights_held
 from serveright.api.ways_out import ways_out
 from serveright.catalog.gpus import parse_gpu_spec
 from serveright.errors import UsageError
@@ -130,5 +130,5 @@ def result(engine: Engine, model: Model, sized: Sized) -> SizeResult:
         fits=sized.fits,
         refusals=(*sized.resolved.refusals, *capacity.refusals),
         choices=sized.resolved.choices,
-        derivation=(*layout.derivation, *memory.derivation, *capacity.derivation, *account(sized, weights_on(model, sized.settings))),
+        derivation=(*layout.derivation, *memory.derivation, *capacity.derivation, *account(sized, weights_held(model, sized))),
     )

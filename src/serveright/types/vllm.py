@@ -102,6 +102,8 @@ class VllmBehaviour(Struct, frozen=True, kw_only=True):
     """The second runner estimates graphs too."""
     graphs_vendors: tuple[str, ...]
     """Makers of GPUs whose graphs are estimated."""
+    expert_tiles: dict[str, tuple[int, int]]
+    """Beginning of an expert kernel's name -> multiples that an MXFP4 expert's width and the model's are rounded up to."""
     item_tokens: dict[str, int]
     """Architecture -> tokens of its processor's largest image, where the model's config is silent about it."""
     sampler: str

@@ -4,6 +4,7 @@
 """
 
 from serveright.engines.vllm.flags import launch_flags, settings_from_flags
+from serveright.engines.vllm.rounding import expert_growth
 from serveright.engines.vllm.sizing import resolve, size
 
-__all__ = ["launch_flags", "resolve", "settings_from_flags", "size"]
+__all__ = ["expert_growth", "launch_flags", "resolve", "settings_from_flags", "size"]
