@@ -7,7 +7,7 @@ from msgspec import Struct
 from serveright.analysis.alignment import alignment
 from serveright.analysis.cache import logical_cache
 from serveright.analysis.choosing import growing_layers, indexer_of, recurrent_layers
-from serveright.analysis.describe import kind
+from serveright.analysis.describe import NAMES, kind
 from serveright.analysis.layouts import name as layout_name
 from serveright.analysis.layouts import replicated_cache
 from serveright.types.choosing import CompareRow
@@ -140,7 +140,7 @@ def _length(column: Column) -> Answer:
 
 def homogeneity(column: Column) -> Answer:
     """How many kinds of mixer, and in how many groups the engine keeps their caches."""
-    kinds = sorted({kind(m) for layer in column.shape.layers for m in layer.mixers})
+    kinds = sorted({NAMES[kind(m)] for layer in column.shape.layers for m in layer.mixers})
     groups = len(column.best.sized.layout.groups) if column.best and column.best.sized else None
     text = msg("{kinds}", kinds=", ".join(kinds))
     if groups is not None:
