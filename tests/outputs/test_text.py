@@ -66,3 +66,15 @@ def test_markdown_and_html_escape_what_comes_from_outside() -> None:
     shown = markdown.document(hostile, "en")
     assert "````" in shown
     assert "a\\|b\\<img" in shown
+
+
+def test_wide_columns_share_what_room_there_is() -> None:
+    sizes = [20, 90, 60, 10]
+    text.narrow(sizes, (1, 2), 100)
+    assert sizes == [20, 35, 35, 10]
+    sizes = [20, 90, 20, 10]
+    text.narrow(sizes, (1, 2), 100)
+    assert sizes == [20, 50, 20, 10]
+    sizes = [80, 90, 90]
+    text.narrow(sizes, (1, 2), 60)
+    assert sizes == [80, 16, 16]

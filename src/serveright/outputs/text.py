@@ -11,6 +11,8 @@ from serveright.types.derivation import Derivation
 from serveright.types.document import Block, Bullets, Cell, Chart, Code, Derivations, Document, Heading, Pairs, Paragraph, Style, Table
 
 _ANSI: dict[Style, str] = {"plain": "", "good": "32", "warn": "33", "bad": "31", "dim": "2", "strong": "1"}
+NARROWEST = 16
+"""Cells below which a column of words is not read any more."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
@@ -80,10 +82,7 @@ def _table(table: Table, options: Options) -> list[str]:
     sizes = [max((width(r[i]) for r in [head, *rows]), default=0) for i in range(len(head))]
     if options.columns:
         room = options.columns - 2 * (len(sizes) - 1)
-        for i in sorted(table.wide, key=lambda i: -sizes[i]):
-            excess = sum(sizes) - room
-            if excess > 0:
-                sizes[i] = max(16, sizes[i] - excess)
+        narrow(sizes, table.wide, room)
         if sum(sizes) > room:
             return _stacked(head, rows, options)
     lines = [_paint("  ".join(_pad(h, s, i in table.right) for i, (h, s) in enumerate(zip(head, sizes, strict=True))).rstrip(), "strong", options)]
@@ -93,6 +92,19 @@ def _table(table: Table, options: Options) -> list[str]:
             line = (_pad(c[n] if n < len(c) else "", s, i in table.right) for i, (c, s) in enumerate(zip(cells, sizes, strict=True)))
             lines.append("  ".join(line).rstrip())
     return lines
+
+
+def narrow(sizes: list[int], wide: tuple[int, ...], room: int) -> None:
+    """Takes what is too much from the widest of the `wide` columns, so that those left over its width share alike; none below `NARROWEST`."""
+    while sum(sizes) > room:
+        widest = max((sizes[i] for i in wide), default=0)
+        if widest <= NARROWEST:
+            return
+        next_one = max((sizes[i] for i in wide if sizes[i] < widest), default=NARROWEST)
+        equal = [i for i in wide if sizes[i] == widest]
+        cut = min(widest - max(next_one, NARROWEST), -(-(sum(sizes) - room) // len(equal)))
+        for i in equal:
+            sizes[i] -= max(1, cut)
 
 
 def _stacked(head: list[str], rows: list[list[str]], options: Options) -> list[str]:
