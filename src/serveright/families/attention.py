@@ -4,7 +4,7 @@ Knows every common spelling; decides nothing by the model's name.
 """
 
 from collections import Counter
-from typing import Literal
+from typing import Literal, cast
 
 from msgspec import Struct
 
@@ -259,7 +259,22 @@ def _numbered(fields: Fields, count: int) -> list[str] | None:
         return [CHUNKED if mark else FULL for mark in marks]
     if isinstance(fields.raw.get("sliding_window"), list):
         return [SLIDING if window else FULL for window in per_layer(fields, count, "sliding_window") or ()]
+    behind = _behind(fields, count)
+    if behind is not None:
+        fields.note("window_sizes", msg("{sliding} of {count} layers slide", sliding=sum(map(bool, behind)), count=count), sorted(set(behind)))
+        return [SLIDING if window else FULL for window in behind]
     return None
+
+
+def _behind(fields: Fields, count: int) -> list[int] | None:
+    """`window_sizes` (Domyn): pairs of tokens seen behind and ahead in every layer, as window lengths with the token itself; 0 for layers that see all."""
+    if not isinstance(fields.raw.get("window_sizes"), list):
+        return None
+    pairs = fields.items("window_sizes", length=count) or []
+    firsts = Fields(
+        {"window_sizes": [cast("list[object]", pair)[0] if isinstance(pair, list) and pair else pair for pair in pairs]}, fields.path, file=fields.file
+    )
+    return [size + 1 if size > 0 else 0 for size in firsts.ints("window_sizes") or ()]
 
 
 def _every(count: int, period: int, other: str = SLIDING) -> list[str]:
@@ -291,7 +306,7 @@ def attention_layers(
     fields.note(KV[0], msg("each token keeps K and V rows for {kv} heads; {query} query heads share them", kv=base.kv, query=base.query), base.kv)
     queries = per_layer(fields, count, "num_attention_heads_per_layer") or _list_only(fields, count, *QUERY)
     keys = per_layer(fields, count, "num_key_value_heads_per_layer", "num_kv_heads_per_layer") or _list_only(fields, count, *KV)
-    windows = per_layer(fields, count, "sliding_window") if isinstance(fields.raw.get("sliding_window"), list) else None
+    windows = per_layer(fields, count, "sliding_window") if isinstance(fields.raw.get("sliding_window"), list) else _behind(fields, count)
     if queries is not None and len(set(queries)) > 1:
         fields.note("num_attention_heads_per_layer", msg("query heads differ by layer"), sorted(set(queries)))
     layers: list[Attention | str] = []
@@ -328,7 +343,7 @@ def _attention(word: str, heads: Heads, size: int | None, query: int | None, kv:
 
 def _size(fields: Fields, words: list[str], word: str, keys: tuple[str, ...], default: int | None, source: str) -> int | None:
     """Window or chunk in tokens for layers of this kind; unknown where the config has such layers but no size."""
-    if word not in words or any(isinstance(fields.raw.get(key), list) for key in keys):
+    if word not in words or any(isinstance(fields.raw.get(key), list) for key in (*keys, "window_sizes")):
         return None
     size = fields.opt_int(*keys, minimum=1)
     if size is None and default:

@@ -66,6 +66,7 @@ _STYLES: dict[str, Style] = {
     ),
     "DeepseekForCausalLM": _plain(f"{_V} DeepseekForCausalLM"),
     "Spark2_5ForCausalLM": replace(_plain(""), defaults=Defaults(source=f"{_S} spark2_5", window=512), fused_qkv="q_k_v_proj", out="out_proj"),
+    "AriaTextForCausalLM": replace(_plain(f"{_T} AriaTextConfig"), names=FfnNames(router="router", fused=("fc1", "fc2")), width_keys=("intermediate_size",)),
     "GraniteMoeForCausalLM": replace(_plain(f"{_T} GraniteMoeConfig"), names=_GRANITE, width_keys=("intermediate_size",)),
     "GraniteMoeSharedForCausalLM": replace(_plain(f"{_T} GraniteMoeSharedConfig"), names=_GRANITE, width_keys=("intermediate_size",)),
     "GraniteSWAForCausalLM": replace(_plain(f"{_T} GraniteSWAConfig"), sinks=frozenset({"full", "sliding"}), tied=True),

@@ -16,6 +16,7 @@ from serveright.types.source import ModelFiles
 from serveright.types.text import msg
 
 BY_MODEL_TYPE = {
+    "aria_text": "AriaTextForCausalLM",
     "llama": "LlamaForCausalLM",
     "mistral": "MistralForCausalLM",
     "ministral3": "Ministral3ForCausalLM",
@@ -74,7 +75,7 @@ BY_MODEL_TYPE = {
 }
 """`model_type` of a nested config -> its causal class (transformers 5.24, auto/modeling_auto.py; composed models by their own classes)."""
 _DECODERS = {
-    "AriaForConditionalGeneration": "",
+    "AriaForConditionalGeneration": "AriaTextForCausalLM",
     "AudioFlamingo3ForConditionalGeneration": "Qwen2ForCausalLM",
     "MusicFlamingoForConditionalGeneration": "Qwen2ForCausalLM",
     "BeeForConditionalGeneration": "Qwen3ForCausalLM",

@@ -232,6 +232,8 @@ def _other_parts(fields: Fields) -> None:
         "tts_config",
         "vision_tower",
         "mm_projector_type",
+        "acoustic_tokenizer_encoder_config",
+        "semantic_tokenizer_encoder_config",
     ):
         if isinstance(fields.raw.get(key), dict):
             towers.unread(fields, key)
