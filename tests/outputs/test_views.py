@@ -121,7 +121,7 @@ def test_markdown_has_no_empty_names_and_shows_the_numbers_of_a_formula() -> Non
     page = markdown.document(size.document(api.size(files(), "h200", context_tokens=1_000, engine="vllm")), "en")
     assert "****" not in page
     assert "**  " not in page
-    assert "kv_layers * kv_row_bytes = 36 * 4,096`" in page
+    assert "kv_layers * kv_row_bytes = 36 * 4,096 = 147,456 B/token`" in page
 
 
 def test_what_is_not_understood_fits_on_no_engine() -> None:

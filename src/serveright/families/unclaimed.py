@@ -5,6 +5,7 @@ Module names, norms, biases and gates do not stand in a config: parameter totals
 """
 
 from collections.abc import Callable
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -50,7 +51,7 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
         "architectures",
         msg(
             "nobody here knows {name}: layers and cache were read by their fields; module names, norms, biases and gates were taken as Llama's, so parameter totals are approximate",
-            name=str(fields.raw.get("architectures") or "this architecture")[:80],
+            name=_named(fields.raw.get("architectures")),
         ),
     )
     base = wrapped.decoder_of(text, fields)
@@ -241,3 +242,9 @@ def _causal(text: Fields) -> bool:
         text.note("is_causal", msg("every token sees every other: an encoder, no cache"))
         return False
     return True
+
+
+def _named(architectures: object) -> str:
+    """The class names of a config, as a reader would say them."""
+    names = cast("list[object]", architectures) if isinstance(architectures, list) else [architectures] if architectures else []
+    return (", ".join(map(str, names)) or "this architecture")[:80]

@@ -4,7 +4,7 @@ import re
 from base64 import b64encode
 
 from serveright.outputs.language import render
-from serveright.outputs.text import filled_in, number, safe
+from serveright.outputs.text import safe, worked
 from serveright.types.document import Block, Bullets, Cell, Chart, Code, Derivations, Document, Heading, Pairs, Paragraph, Table
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
@@ -37,7 +37,7 @@ def _block(block: Block, lang: str) -> list[str]:
             title = [cell(block.title)] if block.title else []
             return [*title, f"{fence}{block.language}\n{safe(block.text)}\n{fence}"]
         case Derivations():
-            lines = [f"- `{d.name} = {d.formula} = {filled_in(d)}` = {number(d.result)} {escape(d.unit)}. {cell(d.reason)}" for d in block.items]
+            lines = [f"- `{d.name} = {d.formula} = {worked(d)}`: {cell(d.reason)}{f' ({escape(d.source)})' if d.source else ''}" for d in block.items]
             return ["\n".join(lines)] if lines else []
         case Chart():
             return [_picture(block, lang) or cell(block.alternative)]

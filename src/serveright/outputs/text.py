@@ -136,12 +136,18 @@ def filled_in(item: Derivation) -> str:
     return re.sub(r"[A-Za-z_]\w*", lambda m: number(item.values[m[0]]) if m[0] in item.values else m[0], item.formula)
 
 
+def worked(item: Derivation) -> str:
+    """`numbers put in = result unit`, or the result alone where nothing had to be put in."""
+    put_in, result = filled_in(item), f"{number(item.result)} {item.unit}".rstrip()
+    return result if put_in == number(item.result) else f"{put_in} = {result}"
+
+
 def _derivations(block: Derivations, options: Options) -> Iterable[str]:
     if not options.explain:
         return
     for item in block.items:
         yield from _flow(f"{item.name} = {item.formula}", options, "  ", "    ")
-        yield from _flow(f"= {filled_in(item)} = {number(item.result)} {item.unit}", options, "    ", "  ")
+        yield from _flow(f"= {worked(item)}", options, "    ", "  ")
         source = f" [{item.source}]" if item.source else ""
         yield from _flow(_cell(item.reason, options) + source, options, "    ")
 
