@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from serveright.catalog.gpus import load_gpu
 from serveright.catalog.models import load
 from serveright.catalog.vllm import load_vllm_behaviour, load_vllm_memory
+from serveright.engines.vllm import resolve
 from serveright.engines.vllm.memory import build, load_of, reach, split
 from serveright.engines.vllm.plan import plan
 from serveright.engines.vllm.profile import Load, price
@@ -127,3 +128,14 @@ def test_a_build_of_ones_own_has_the_wider_range_and_a_given_cache_none() -> Non
     given = Settings(context_tokens=4096, extra={"kv-cache-memory-bytes": str(10 * GIB)})
     fixed = split(shape, plan(shape, checkpoint, gpu, load_vllm_behaviour("0.24.0"), given), 61 * GIB, gpu, calibration, given)
     assert (fixed.kv_pool_bytes, fixed.kv_pool_range) == (10 * GIB, None)
+
+
+def test_a_separate_draft_model_and_the_second_runners_tables_are_told() -> None:
+    files, device = load("Qwen/Qwen3-32B"), load_gpu("h200-sxm")
+    shape, checkpoint = read_model(files), read_checkpoint(files)
+    asked = Settings(context_tokens=4096, speculative_method="eagle3", speculative_tokens=3, extra={"speculative-model": "somebody/draft"})
+    said = [choice.template for choice in resolve(shape, checkpoint, device, load_vllm_behaviour("0.33.0"), asked).choices]
+    assert any(text.startswith("{draft} drafts") for text in said)
+    assert any(text.startswith("the second model runner serves") for text in said)
+    plain = [choice.template for choice in resolve(shape, checkpoint, device, load_vllm_behaviour("0.19.1"), Settings(context_tokens=4096)).choices]
+    assert not any(text.startswith(("{draft} drafts", "the second model runner")) for text in plain)
