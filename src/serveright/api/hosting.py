@@ -142,7 +142,7 @@ def _on_engines(subject: Subject, name: str, checkpoint: Checkpoint, assumed: bo
             best = served
     if best is None:
         return why
-    notes = [msgspec.structs.replace(r, against=False) for r in why]
+    notes: list[StepReason] = []
     if assumed:
         text = msg(
             "{name} is published, its config was not at hand: {format} on every linear layer but head, router and towers is assumed",
@@ -152,7 +152,8 @@ def _on_engines(subject: Subject, name: str, checkpoint: Checkpoint, assumed: bo
         notes.append(StepReason(step="hardware", code="checkpoint-assumed", text=text))
     notes += [reason for verdict, reason in _verdicts(best.engine, subject, checkpoint, fleet) if verdict in ("unknown", "degraded")]
     notes += rules.format_reasons(fleet.gpu, rules.main_format(checkpoint))
-    return Hosted(model=model, served=best, reasons=notes, assumed=assumed)
+    passed_over = [msgspec.structs.replace(r, against=False, text=msg("passed over: {why}", why=r.text)) for r in why]
+    return Hosted(model=model, served=best, reasons=[*notes, *passed_over], assumed=assumed)
 
 
 def _blocked(engine: Engine, subject: Subject, checkpoint: Checkpoint, fleet: Fleet) -> list[StepReason]:
