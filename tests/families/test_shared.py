@@ -20,7 +20,6 @@ MISSES = {
     "meta-llama/Llama-4-Scout-17B-16E-Instruct": "this copy has no vision_config",
     "meta-llama/Llama-4-Maverick-17B-128E-Instruct": "this copy has no vision_config",
     "MiniMaxAI/MiniMax-M3": "this copy has no vision_config",
-    "XiaomiMiMo/MiMo-V2.5": "vision and audio encoders stand in code",
     "stepfun-ai/Step-3.7-Flash": "this copy names one head count and no vision_config",
     "openbmb/MiniCPM-V-4.6": "nobody claims the class: parameters are approximate, and the report says so",
     "deepseek-ai/DeepSeek-V4-Pro-0813": "a sibling's config: one prediction layer named, three stored",

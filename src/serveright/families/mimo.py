@@ -4,14 +4,14 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from serveright.families import qwen, towers
+from serveright.families import mimo_towers, qwen
 from serveright.families.attention import Defaults
-from serveright.families.decoder import Style, build
+from serveright.families.decoder import Style, Towers, build
 from serveright.families.ffn import FfnNames
 from serveright.families.fields import Fields
 from serveright.families.frame import Block, Frame, text_of
 from serveright.families.predictors import Predictor, predict
-from serveright.types.model import ModelShape
+from serveright.types.model import ModelShape, Tower, Weight
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
 
@@ -45,13 +45,24 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     bias = text.flag("attention_bias")
     style = replace(_STYLE, sinks=frozenset(sinks), fused_qkv="qkv_proj" if fused else None, qkv_bias=bias)
     text.ignore("attention_chunk_size", "hybrid_block_size", "sliding_window_size", "swa_rope_theta", "attention_value_scale")
-    found = build(fields, files, style, mtp=partial(_predict, style, _MTP2, _STORED))
-    modalities = [word for key, words in (("vision_config", ("image", "video")), ("audio_config", ("audio",))) if fields.has(key) for word in words]
-    for key in ("vision_config", "audio_config"):
-        if isinstance(fields.raw.get(key), dict):
-            towers.unread(fields, key)
-            fields.unknown(key, msg("this encoder's weights cannot be derived from its config; they are not counted"))
-    return replace(found, modalities=("text", *modalities))
+    return build(fields, files, style, towers=partial(_towers, fields, files), mtp=partial(_predict, style, _MTP2, _STORED))
+
+
+def _towers(fields: Fields, files: ModelFiles, frame: Frame) -> Towers:
+    eyes, ears = fields.child("vision_config"), fields.child("audio_config")
+    found: list[Tower] = []
+    weights: list[Weight] = []
+    if eyes is not None:
+        fields.note("vision_config", msg("a vision encoder stands in front: images and video in"), "…")
+        tower, own = mimo_towers.vision(eyes, files, "visual")
+        found.append(tower)
+        weights += own
+    if ears is not None:
+        fields.note("audio_config", msg("an audio encoder stands in front: speech and sound in"), "…")
+        tower, own = mimo_towers.audio(ears, "audio_encoder")
+        found.append(tower)
+        weights += own
+    return tuple(found), weights, (*(("image", "video") if eyes else ()), *(("audio",) if ears else ()))
 
 
 def _by_layer_types(text: Fields) -> None:
