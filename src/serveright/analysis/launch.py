@@ -227,7 +227,7 @@ def _left(subject: Subject) -> Iterator[LeftToEngine]:
     if any(f.kind == "moe" for layer in subject.shape.layers for f in layer.ffns):
         yield LeftToEngine(
             flag="--moe-backend" if engine == "vllm" else "--moe-runner-backend",
-            why=msg("it picks {moe} by format and GPU", moe=resolved.moe or msg("the expert kernel")),
+            why=msg("it picks {moe} by format and GPU", moe=msg("the expert kernel") if resolved.moe in (None, "auto") else resolved.moe),
         )
     if "all2all_backend" in subject.reasons:
         yield LeftToEngine(flag=EXCHANGE[engine], why=subject.reasons["all2all_backend"])

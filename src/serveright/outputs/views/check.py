@@ -57,7 +57,7 @@ def _pairs(check: Check) -> Iterator[tuple[Cell, Cell]]:
     )
     for name, label in (("indexer", msg("indexer")), ("moe", msg("expert kernel")), ("kv_dtype", msg("KV cache")), ("block_tokens", msg("tokens a block"))):
         if chosen.get(name) is not None:
-            yield label, str(chosen[name])
+            yield label, msg("chosen at start-up") if chosen[name] == "auto" else str(chosen[name])
     if check.minimum["engine"]:
         yield msg("oldest engine version"), check.minimum["engine"]
     if check.minimum["transformers"]:

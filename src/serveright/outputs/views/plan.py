@@ -275,6 +275,11 @@ def _launch(chosen: Chosen, *, first: bool) -> Iterator[Block]:
     engine = f"{chosen.engine.name} {chosen.engine.version}"
     yield Heading(msg("6 Launch: {engine}", engine=engine) if first else msg("The same on {engine}", engine=engine))
     yield Code(chosen.command)
+    if chosen.parallel.replicas > 1:
+        copies, gpus = chosen.parallel.replicas, chosen.parallel.gpus
+        yield Paragraph(
+            msg("start {n} copies of it, each on {gpus} GPUs of its own, behind a router; `--emit` writes all of them", n=copies, gpus=gpus), "warn"
+        )
     yield Table((msg("flag"), msg("why")), tuple((f.flag if f.value is None else f"{f.flag} {f.value}", f.why) for f in chosen.flags), wide=(1,))
     if first:
         yield Table((msg("left to the engine"), msg("why")), tuple((left.flag, left.why) for left in chosen.left_to_engine), wide=(1,))
