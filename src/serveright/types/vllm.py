@@ -102,6 +102,10 @@ class VllmBehaviour(Struct, frozen=True, kw_only=True):
     """The second runner estimates graphs too."""
     graphs_vendors: tuple[str, ...]
     """Makers of GPUs whose graphs are estimated."""
+    encoder_streams: dict[str, int]
+    """Architecture -> vectors its encoder leaves per image token: its own, and one for each deeper level handed on (1 where not named)."""
+    encoder_cache_tokens: dict[str, int]
+    """Architecture -> tokens the encoder's outputs are widened to while memory is profiled, where that is more than the profiled images."""
     expert_tiles: dict[str, tuple[int, int]]
     """Beginning of an expert kernel's name -> multiples that an MXFP4 expert's width and the model's are rounded up to."""
     item_tokens: dict[str, int]

@@ -91,6 +91,12 @@ def test_images_are_profiled_unless_they_are_shut_out() -> None:
     assert of("Qwen/Qwen3-32B", "0.27.0", context_tokens=32768).patches == 0
 
 
+def test_encoders_that_hand_on_deeper_levels_leave_more_per_token() -> None:
+    one, four = (of(model, "0.33.0", context_tokens=32768).encoded for model in ("Qwen/Qwen3.6-35B-A3B", "Qwen/Qwen3-VL-30B-A3B-Instruct"))
+    assert (one, four) == (2 * 16384 * 2048, 2 * 16384 * 2048 * 4)
+    assert of("Qwen/Qwen3-VL-30B-A3B-Instruct", "0.11.0", context_tokens=32768).encoded == 2 * 153600 * 2048 * 4
+
+
 def test_heads_that_cannot_be_dealt_out_make_ranks_encode_whole_images() -> None:
     split_up, whole = (of("moonshotai/Kimi-K3", "0.33.0", parallel=Parallel(tp=tp), context_tokens=8192) for tp in (4, 8))
     assert split_up.gathered == 0

@@ -91,7 +91,7 @@ def count(shape: ModelShape, plan: Plan, gpu: Gpu, settings: Settings, device: s
         patches=images.patches if images else 0,
         encoding=patch_bytes(images.tower, settings) * images.patches if images else 0,
         gathered=gathered(images, settings) if images else 0,
-        encoded=2 * images.tokens * shape.hidden if images else 0,
+        encoded=_encoded(shape, plan, images) if images else 0,
         tables=request_tables(shape, times, second=plan.second_runner),
         workspace=workspace(shape, plan, settings),
         graphs=len(shape.layers) * graph_count(plan) if counted else 0,
@@ -182,6 +182,13 @@ def token_bytes(shape: ModelShape, settings: Settings) -> int:
     """Bytes (16-bit) one token's activations take in the widest layer on one GPU: residual, projections, and the feed-forward at its widest."""
     tp = settings.parallel.tp
     return 2 * max((_layer_width(layer, shape.hidden, tp) for layer in shape.layers), default=shape.hidden)
+
+
+def _encoded(shape: ModelShape, plan: Plan, images: Items) -> int:
+    """Bytes of the encoder's outputs, which stay while the language model is profiled."""
+    behaviour = plan.site.behaviour
+    tokens = max(images.tokens, behaviour.encoder_cache_tokens.get(shape.architecture, 0))
+    return 2 * tokens * shape.hidden * behaviour.encoder_streams.get(shape.architecture, 1)
 
 
 def _reserved(shape: ModelShape, plan: Plan, settings: Settings) -> int:
