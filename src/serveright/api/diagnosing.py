@@ -17,7 +17,8 @@ from serveright.catalog.own import existing, read_own, refuse_utf16
 from serveright.errors import InputError, UserError
 from serveright.readers.benchmark import BenchPoint, parse_benchmark
 from serveright.readers.echo import command_of_echo
-from serveright.readers.engine_log import Progress, read_log, read_stream
+from serveright.readers.engine_log import Progress, read_log, read_stream, read_text
+from serveright.readers.log_lines import facts_alone
 from serveright.readers.metrics import read_scrapes
 from serveright.readers.nvidia_smi import is_smi, parse_smi
 from serveright.readers.symptom_text import read_symptom
@@ -114,6 +115,7 @@ def gather(bundle: Bundle, progress: Progress | None = None, tell: Callable[[Msg
     signs += scrape_signs(scrapes)
     for text in bundle.symptoms:
         signs += read_symptom(text)
+        signs += (sign for sign in read_text(text, "--symptom").signs if sign.key not in facts_alone())
     if bundle.smi:
         signs += _gpu_signs(bundle.smi)
     bench = parse_benchmark(_text(bundle.bench)) if bundle.bench else ()

@@ -61,3 +61,9 @@ def needles() -> tuple[Needle, ...]:
         for line in lines
         for text in line.texts
     )
+
+
+@cache
+def facts_alone() -> frozenset[str]:
+    """Keys of signs that state a figure or a choice only; they say nothing where a person quotes them."""
+    return frozenset(f"log:{line.key}" for lines in known_lines().values() for line in lines if line.fact)

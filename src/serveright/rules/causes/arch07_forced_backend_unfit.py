@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Remove the backend flag or variable; left alone, the engine picks a valid one."),),
     effect="crash",
     speaks={
+        "symptom:head_size": 2,
         "log:refused_backend": 3.5,
         "log:head_size_backend": 4,
         "log:backend_list": 5,

@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Set VLLM_ROCM_USE_AITER=1; on gfx942 also VLLM_ROCM_USE_AITER_FP4BMM=0."),),
     effect="slow",
     speaks={
+        "log:aiter_build": 4,
         "log:mxfp4_gfx942": 6,
         "symptom:slow": 0.4,
     },

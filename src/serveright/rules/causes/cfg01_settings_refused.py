@@ -10,6 +10,9 @@ CAUSE = CauseRule(
     fix=(msg("Change or leave out the setting the message names; `audit` shows what this release accepts."),),
     effect="crash",
     speaks={
+        "log:server_args_check": 3,
+        "log:template_path": 5.5,
+        "log:runner_task": 5,
         "log:refused_settings": 4.5,
     },
 )

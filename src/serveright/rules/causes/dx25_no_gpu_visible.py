@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Start the container with --gpus all (NVIDIA Container Toolkit), check CUDA_VISIBLE_DEVICES, and run nvidia-smi inside."),),
     effect="crash",
     speaks={
+        "symptom:no_gpu_seen": 2.5,
         "log:no_gpu": 6,
         "log:libcuda": 5.5,
     },

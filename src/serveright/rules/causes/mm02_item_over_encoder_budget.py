@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Raise --max-num-batched-tokens above the number in the message, or shrink items with --mm-processor-kwargs (max_pixels)."),),
     effect="crash",
     speaks={
+        "symptom:item_too_large": 3.5,
         "log:mm_budget": 6,
     },
 )

@@ -13,6 +13,8 @@ CAUSE = CauseRule(
     ),
     effect="wrong_output",
     speaks={
+        "symptom:parsed_sometimes": 1.6,
+        "symptom:call_arguments_broken": 2.5,
         "log:tool_parser_error": 4.5,
         "symptom:tool_parser_throws": 2,
         "symptom:tools": 0.5,

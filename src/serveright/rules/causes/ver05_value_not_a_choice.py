@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Use one of the choices the message lists."),),
     effect="crash",
     speaks={
+        "log:value_unreadable": 5.5,
         "log:invalid_choice": 4.5,
         "log:missing_value": 3,
     },
