@@ -31,6 +31,12 @@ def test_sparse_latent_models_keep_keys_gathered_for_the_longest_request() -> No
     assert of("deepseek-ai/DeepSeek-R1", "0.20.0", parallel=Parallel(tp=8), context_tokens=131072).workspace == 0
 
 
+def test_compressed_models_keep_a_quarter_of_the_keys() -> None:
+    kept = of("deepseek-ai/DeepSeek-V4-Flash", "0.33.0", context_tokens=1048576)
+    assert kept.workspace == max(1048576 * 10 * 132, 4 * (262144 + 128 + 8192) * 1024)
+    assert kept.reserved == 512 * 2**20
+
+
 def test_latent_layers_stand_in_for_prefill_rows_of_all_their_heads() -> None:
     one, eight = (of("deepseek-ai/DeepSeek-R1", "0.20.0", parallel=Parallel(tp=tp), context_tokens=131072).reserved for tp in (1, 8))
     assert one == 65536 * 128 * (128 + 128) * 2

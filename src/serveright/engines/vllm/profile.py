@@ -12,9 +12,13 @@ from serveright.types.hardware import Gpu
 from serveright.types.model import Attention, Ffn, Latent, Layer, Mixer, ModelShape, Recurrent, Tower
 from serveright.types.vllm import VllmMemory
 
-OWN_SPARSE = ("deepseek_v4", "deepseek_v41", "minimax_m3", "qsa")
+COMPRESSED = ("deepseek_v4", "deepseek_v41")
+"""Backend families that score and gather compressed rows."""
+OWN_SPARSE = ("minimax_m3", "qsa")
 """Backend families with index buffers of their own, which are not rebuilt here."""
 _GATHER_FACTOR = 5
+_GATHERED_REQUESTS = 4
+"""Requests whose compressed rows are gathered at once (models/deepseek_v4/attention.py PREFILL_CHUNK_SIZE)."""
 _LATENT_ROW = 1152
 """Bytes of one 576-wide 16-bit row, by which both buffers of sparse latent models are sized."""
 _SCALE_BYTES = 4
@@ -36,16 +40,20 @@ class Items(Struct, frozen=True, kw_only=True):
 def workspace(shape: ModelShape, plan: Plan, settings: Settings) -> int:
     """Bytes of the one buffer that layers share and that stays (v1/worker/workspace.py): the largest any of them asks for.
 
-    Sparse latent models: keys gathered for scoring (`sparse_attn_indexer.py`), rows widened for prefill (`flashmla_sparse.py`).
+    Sparse latent models: keys gathered for scoring (`sparse_attn_indexer.py`), rows widened for prefill (`flashmla_sparse.py`, `deepseek_v4/nvidia/flashmla.py`).
     """
     sparse = _sparse(shape, plan)
     if sparse is None or sparse.indexer is None:
         return 0
-    longest = settings.context_tokens or shape.max_context_tokens or 0
-    keys = longest * _GATHER_FACTOR * (_LATENT_ROW // (sparse.indexer.dim + _SCALE_BYTES)) * (sparse.indexer.dim + _SCALE_BYTES)
+    longest, key = settings.context_tokens or shape.max_context_tokens or 0, sparse.indexer.dim + _SCALE_BYTES
+    ratio, times = sparse.indexer.compress_ratio, plan.schedule
+    keys = longest * _GATHER_FACTOR * (_LATENT_ROW // key) // ratio * key
+    if _compressed(shape, plan):
+        row = 2 * (sparse.kv_lora_rank + sparse.rope_dim)
+        return max(keys, _GATHERED_REQUESTS * (-(-longest // ratio) + (sparse.window_tokens or 0) + times.token_budget) * row)
     heads = max(1, sparse.query_heads // settings.parallel.tp)
     rows = longest * _GATHER_FACTOR if plan.site.cache_dtype == "fp8_ds_mla" else 0
-    widened = (rows + heads * plan.schedule.token_budget) * _LATENT_ROW
+    widened = (rows + heads * times.token_budget) * _LATENT_ROW
     return max(keys, widened)
 
 
@@ -196,6 +204,8 @@ def _reserved(shape: ModelShape, plan: Plan, settings: Settings) -> int:
     latent = next((m for layer in shape.layers for m in layer.mixers if isinstance(m, Latent)), None)
     if latent is None or plan.site.behaviour.model_backends.get(shape.architecture) in OWN_SPARSE:
         return 0
+    if _compressed(shape, plan):
+        return _LOGITS_BYTES if _sparse(shape, plan) else 0
     longest, seqs = settings.context_tokens or shape.max_context_tokens or 0, plan.schedule.max_num_seqs
     rows = max(min(max(8 * longest, 4 * seqs * plan.block), _PREFILL_ROWS), seqs * plan.block)
     up = rows * max(1, latent.query_heads // settings.parallel.tp) * (latent.nope_dim + latent.v_head_dim) * 2
@@ -206,6 +216,10 @@ def _sparse(shape: ModelShape, plan: Plan) -> Latent | None:
     if plan.site.behaviour.model_backends.get(shape.architecture) in OWN_SPARSE:
         return None
     return next((m for layer in shape.layers for m in layer.mixers if isinstance(m, Latent) and m.indexer and m.indexer.owns_keys), None)
+
+
+def _compressed(shape: ModelShape, plan: Plan) -> bool:
+    return plan.site.behaviour.model_backends.get(shape.architecture) in COMPRESSED
 
 
 def _layer_width(layer: Layer, hidden: int, tp: int) -> int:
