@@ -35,8 +35,7 @@ def vision(config: Fields, files: ModelFiles, path: str) -> towers.Read:
         *towers.blocks(f"{path}.blocks", vit),
         *(towers.table(f"{path}.blocks.{i}.attn.sinks", heads) for i in sinks),
         *norm(f"{path}.merger.ln_q", hidden, part="vision"),
-        *towers.dense(f"{path}.merger.mlp.0", wide, wide, bias=False),
-        *towers.dense(f"{path}.merger.mlp.2", config.integer("out_hidden_size"), wide, bias=False),
+        *towers.two_layers(f"{path}.merger.mlp.0", f"{path}.merger.mlp.2", wide, config.integer("out_hidden_size"), bias=False),
     ]
     config.ignore(*config.raw)
     return replace(towers.tower(vit, towers.pixels(files, patch, merge)), stated=(0, 0)), weights

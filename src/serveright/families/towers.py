@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from serveright.families.blocks import linear, norm
 from serveright.families.fields import Fields
-from serveright.types.model import ImageGeometry, Part, Tower, Weight
+from serveright.types.model import ImageGeometry, Part, Shard, Tower, Weight
 from serveright.types.source import ModelFiles
 
 Read = tuple[Tower, list[Weight]]
@@ -66,9 +66,14 @@ def table(path: str, *shape: int, part: Part = "vision") -> Weight:
     return Weight(path=path, part=part, shape=shape, shard="replicated", linear=False)
 
 
-def dense(path: str, out: int, into: int, *, bias: bool = True, part: Part = "vision") -> list[Weight]:
-    """A projection of the encoder, replicated."""
-    return linear(path, part, out, into, "replicated", bias=bias)
+def dense(path: str, out: int, into: int, *, bias: bool = True, part: Part = "vision", shard: Shard = "replicated") -> list[Weight]:
+    """A projection of the encoder, whole on every rank unless `shard` says otherwise."""
+    return linear(path, part, out, into, shard, bias=bias)
+
+
+def two_layers(first: str, second: str, wide: int, out: int, *, bias: bool = True) -> list[Weight]:
+    """A merger of two matrices, `wide` x `wide` and `out` x `wide`, the first cut by columns, the second by rows (both engines)."""
+    return [*dense(first, wide, wide, bias=bias, shard="column"), *dense(second, out, wide, bias=bias, shard="row")]
 
 
 def tower(vit: Vit, image: ImageGeometry | None = None) -> Tower:
@@ -117,8 +122,7 @@ def qwen2_vl(config: Fields, files: ModelFiles, path: str) -> Read:
         *dense(f"{path}.patch_embed.proj", hidden, 3 * config.integer("temporal_patch_size") * patch * patch, bias=False),
         *blocks(f"{path}.blocks", vit),
         *norm(f"{path}.merger.ln_q", hidden, part="vision"),
-        *dense(f"{path}.merger.mlp.0", wide, wide),
-        *dense(f"{path}.merger.mlp.2", config.integer("out_hidden_size"), wide),
+        *two_layers(f"{path}.merger.mlp.0", f"{path}.merger.mlp.2", wide, config.integer("out_hidden_size")),
     ]
     return tower(vit, pixels(files, patch, merge)), weights
 
@@ -147,7 +151,7 @@ def qwen3_vl(config: Fields, files: ModelFiles, path: str) -> Read:
 
 
 def _merger(path: str, normed: int, wide: int, out: int) -> list[Weight]:
-    return [*norm(f"{path}.norm", normed, bias=True, part="vision"), *dense(f"{path}.linear_fc1", wide, wide), *dense(f"{path}.linear_fc2", out, wide)]
+    return [*norm(f"{path}.norm", normed, bias=True, part="vision"), *two_layers(f"{path}.linear_fc1", f"{path}.linear_fc2", wide, out)]
 
 
 def siglip(config: Fields, path: str, image: ImageGeometry) -> Read:

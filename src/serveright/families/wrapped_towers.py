@@ -159,8 +159,7 @@ def _qwen2(config: Fields, files: ModelFiles) -> tuple[list[Tower], list[Weight]
         *towers.dense("visual.patch_embed.proj", hidden, 3 * frames * patch * patch, bias=False),
         *towers.blocks("visual.blocks", vit),
         *norm("visual.merger.ln_q", hidden, bias=True, part="vision"),
-        *towers.dense("visual.merger.mlp.0", wide, wide),
-        *towers.dense("visual.merger.mlp.2", out, wide),
+        *towers.two_layers("visual.merger.mlp.0", "visual.merger.mlp.2", wide, out),
     ]
     return [replace(towers.tower(vit, towers.pixels(files, patch, merge)), stated=(0, out))], weights
 
@@ -171,6 +170,8 @@ def _ear(fields: Fields, key: str, files: ModelFiles, out: int) -> tuple[list[To
     if config is None or name not in _WHISPER or config.raw.get("num_mel_bins") is None:
         return named(fields, key, "audio"), []
     tower, weights = _whisper(config, "audio_tower")
+    if name != "VoxtralForConditionalGeneration":
+        weights = [replace(weight, shard="replicated") for weight in weights]  # the library's own class, which no engine cuts
     path = "multi_modal_projector"
     if name == "Qwen2AudioForConditionalGeneration":
         return [tower], weights + towers.dense(f"{path}.linear", out, tower.hidden, part="audio")
