@@ -43,7 +43,29 @@ from serveright.types.hardware import Fleet
 from serveright.types.report import Finding
 from serveright.types.text import Msg, msg
 
-READ_ENDINGS = frozenset({".sh", ".bash", ".yaml", ".yml", ".json", ".service", ".sbatch", ".slurm", ".py", ".toml", ".env", ".txt", ".md", ""})
+READ_ENDINGS = frozenset(
+    {
+        ".sh",
+        ".bash",
+        ".yaml",
+        ".yml",
+        ".json",
+        ".service",
+        ".sbatch",
+        ".slurm",
+        ".py",
+        ".toml",
+        ".env",
+        ".txt",
+        ".md",
+        ".ps1",
+        ".bat",
+        ".cmd",
+        ".conf",
+        ".ini",
+        "",
+    }
+)
 MANY, CHUNK, KEPT = 256, 32, 4096
 """Files from which processes are worth their start, files a process takes at once, and sizings it remembers."""
 MOST_REREAD = 16 << 20

@@ -95,7 +95,7 @@ def starts_in(simple: Simple, nesting: int, unread: list[Msg]) -> Iterator[Start
     if not values or nesting > MAX_NESTING:
         return
     program = _base(values[0].placed.text)
-    if simple.heredoc is not None and program in _SHELLS | {"ssh", "sbatch", "srun"}:
+    if simple.heredoc is not None and (program in _SHELLS | {"ssh", "sbatch", "srun"} or (program in ("cat", "tee") and _script(simple.heredoc.text))):
         yield from _nested(simple.heredoc, simple.env, nesting, unread)
     if program in _TALKERS:
         return
@@ -105,6 +105,11 @@ def starts_in(simple: Simple, nesting: int, unread: list[Msg]) -> Iterator[Start
             yield from _docker_run(values[verb + 1 :], simple.env, nesting, unread)
             return
     yield from _scan(values, simple.env, nesting, unread)
+
+
+def _script(text: str) -> bool:
+    """Whether a here-document that is written to a file is a script: YAML is read as YAML elsewhere."""
+    return text.startswith("#!") and "python" not in text.partition("\n")[0]
 
 
 def _scan(values: tuple[Value, ...], env: dict[str, Word], nesting: int, unread: list[Msg]) -> Iterator[Start]:

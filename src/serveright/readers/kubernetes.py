@@ -80,6 +80,8 @@ class Manifest:
                     yield self._around(start, node, path, chain)
             elif "serveConfigV2" in keys:
                 yield from self._embedded(get(node, "serveConfigV2"))
+            elif "patch" in keys and "containers" in (text(get(node, "patch")) or ""):
+                yield from self._embedded(get(node, "patch"))
             elif path in (("spec",), ("spec", "prefill")) and text(get(self.root, "kind")) == "LLMInferenceService":
                 yield from self._implied(node, path, chain)
 
@@ -343,6 +345,9 @@ def _group_size(chain: tuple[Node, ...]) -> int:
         ranks, local = parse_whole(text(get(node, "parallelism", "data"))), parse_whole(text(get(node, "parallelism", "dataLocal")))
         if ranks is not None and local:
             return max(1, ranks // local)
+        stages = parse_whole(text(get(node, "parallelism", "pipeline"))) if get(node, "worker") is not None else None
+        if stages:
+            return stages
     return 1
 
 

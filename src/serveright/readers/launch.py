@@ -21,6 +21,7 @@ from serveright.readers.invocation import Start, mentions_engine, starts_in, sta
 from serveright.readers.kubernetes import Deployment, Manifest
 from serveright.readers.placed import Placed
 from serveright.readers.shell import Simple
+from serveright.readers.windows import continued
 from serveright.readers.yaml_tree import Node, documents, get, pairs
 from serveright.types.command import GivenFlag, LaunchCommand, Word
 from serveright.types.engine_table import EngineName, EngineTable
@@ -31,6 +32,8 @@ from serveright.units import parse_whole
 MAX_BYTES = 16 << 20
 MOST_FLAGS, MOST_WORDS = 2_000, 8_000
 """No real start has a tenth of these: what stands behind them is named as unread."""
+
+_SHELL_FENCES = frozenset({"", "bash", "sh", "shell", "console", "text", "zsh", "powershell", "pwsh", "ps1", "bat", "cmd", "batch", "shellsession"})
 
 Tables = Callable[[EngineName, str | None], EngineTable]
 """The flag table of one engine version; None means the newest known."""
@@ -109,6 +112,7 @@ class Reader:
             return self._dockerfile(text, file)
         if kind == "markdown":
             return self._markdown(text, file)
+        text = continued(text, _ending(file))
         starts, unread = starts_in_shell(Placed.whole(text, file))
         batch = slurm.read_batch(text)
         deployments = [Deployment(start=start, gpu=batch.gpu, gpu_count=batch.gpu_count, nodes=batch.nodes) for start in starts]
@@ -196,17 +200,17 @@ class Reader:
     def _markdown(self, text: str, file: str) -> Reading:
         """Fenced blocks of a document, each read as what it says it is."""
         commands: list[LaunchCommand] = []
-        for match in re.finditer(r"^[ \t]*```[ \t]*(\w*)[^\n]*\n(.*?)^[ \t]*```", text, re.MULTILINE | re.DOTALL):
-            line = text.count("\n", 0, match.start(2))
-            padded = "\n" * line + match[2]
-            if not mentions_engine(match[2]):
+        for match in re.finditer(r"^[ \t]*(```|~~~)[ \t]*(\w*)[^\n]*\n(.*?)^[ \t]*\1", text, re.MULTILINE | re.DOTALL):
+            line = text.count("\n", 0, match.start(3))
+            padded, language = "\n" * line + match[3], match[2].lower()
+            if not mentions_engine(match[3]):
                 continue
-            if match[1] in ("yaml", "yml"):
+            if language in ("yaml", "yml"):
                 commands.extend(self._yaml(padded, file).commands)
-            elif match[1] in ("python", "py"):
+            elif language in ("python", "py"):
                 commands.extend(self._python(padded, file).commands)
-            elif match[1] in ("", "bash", "sh", "shell", "console", "text", "zsh"):
-                cleaned = re.sub(r"^([ \t]*)\$ ", r"\1  ", padded, flags=re.MULTILINE)
+            elif language in _SHELL_FENCES:
+                cleaned = re.sub(r"^([ \t]*)\$ ", r"\1  ", continued(padded, language), flags=re.MULTILINE)
                 starts, _ = starts_in_shell(Placed.whole(cleaned, file))
                 commands.extend(self._done([Deployment(start=start) for start in starts], []).commands)
         return Reading(tuple(commands))
@@ -354,7 +358,7 @@ def _kind(text: str, file: str) -> str:
         return "markdown"
     if name.startswith(("dockerfile", "containerfile")) or ending in ("dockerfile", "containerfile"):
         return "dockerfile"
-    if ending in ("service", "conf") and systemd.is_unit(text):
+    if ending in ("service", "conf", "ini") and systemd.is_unit(text):
         return "unit"
     if ending in ("sh", "bash", "sbatch", "slurm", "env", "txt"):
         return "shell"

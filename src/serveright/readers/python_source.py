@@ -4,6 +4,7 @@ Reads `["vllm", "serve", ...]`, `[...] + [...]`, names bound to literals before,
 """
 
 import ast
+import re
 from collections.abc import Iterator
 
 from serveright.readers.placed import Placed, join
@@ -61,6 +62,8 @@ class Source:
             return [self._formatted(node)]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "str" and len(node.args) == 1:
             return self._values(node.args[0])
+        if isinstance(node, ast.Call) and len(node.args) == 2 and ast.unparse(node.func) in ("os.environ.get", "os.getenv", "environ.get", "getenv"):
+            return self._values(node.args[1])  # as the shell's ${NAME:-default}
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             left, right = self._values(node.left), self._values(node.right)
             lists = isinstance(node.left, ast.List | ast.Tuple) or isinstance(node.right, ast.List | ast.Tuple)
@@ -80,7 +83,9 @@ class Source:
             known = self._values(item.value if isinstance(item, ast.FormattedValue) else item)
             if known is None or len(known) != 1:
                 literal = False
-                parts.append(self._opaque(item).placed)
+                at = self._opaque(item).placed
+                name = re.sub(r"\W+", "_", at.text).strip("_")
+                parts.append(Placed("${" + name + "}", self.file, at.anchors))  # a shell reads it as a value not known
             else:
                 literal = literal and known[0].literal
                 parts.append(known[0].placed)

@@ -1,4 +1,4 @@
-"""systemd units -> shell-like command texts with their environment; `%i` and EnvironmentFile stay unread."""
+"""systemd units and supervisor programs -> shell-like command texts with their environment; `%i` and EnvironmentFile stay unread."""
 
 import re
 from collections.abc import Iterator
@@ -12,12 +12,14 @@ _ASSIGNMENT = re.compile(r"""(?:"([A-Za-z_]\w*)=([^"]*)"|'([A-Za-z_]\w*)=([^']*)
 
 
 def is_unit(text: str) -> bool:
-    """A text with a `[Service]` section and a start line."""
+    """A text with a `[Service]` section and a start line, or one of supervisor's programs."""
+    if re.search(r"^\[program:", text, re.MULTILINE) is not None and re.search(r"^command\s*=\s*[^\"'\s]", text, re.MULTILINE) is not None:
+        return True
     return re.search(r"^\[Service\]", text, re.MULTILINE) is not None and re.search(r"^Exec\w+\s*=", text, re.MULTILINE) is not None
 
 
 def commands(text: str, file: str) -> Iterator[tuple[Placed, dict[str, Word], list[Msg]]]:
-    """(command text, environment, unread) of every `ExecStart=` and `ExecStartPre=` line."""
+    """(command text, environment, unread) of every `ExecStart=`, `ExecStartPre=` and supervisor's `command=` line."""
     env: dict[str, Word] = {}
     unread: list[Msg] = []
     starts: list[Placed] = []
@@ -26,7 +28,9 @@ def commands(text: str, file: str) -> Iterator[tuple[Placed, dict[str, Word], li
             env.update(_assignments(value))
         elif key == "EnvironmentFile":
             unread.append(msg("environment file {path} was not read", path=value.text.strip()))
-        elif key.startswith("ExecStart"):
+        elif key == "environment":
+            env.update(_assignments(value))
+        elif key == "command" or key.startswith("ExecStart"):
             skip = len(value.text) - len(value.text.lstrip(" @-:+!|"))
             starts.append(value.cut(skip, len(value.text)))
     for start in starts:

@@ -3,6 +3,7 @@
 Knows nothing of Kubernetes, compose or engines.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -20,8 +21,20 @@ _MERGE = "tag:yaml.org,2002:merge"
 Node = yaml.Node
 
 
+_CONTROL = re.compile(r"^[ \t]*\{\{-?[^\n]*-?\}\}[ \t]*$", re.MULTILINE)
+"""A line that holds nothing but a template's own statement."""
+
+
 def documents(text: str) -> tuple[list[Node], list[Msg]]:
-    """The documents of a YAML text; a malformed one ends the list with a message."""
+    """The documents of a YAML text; a malformed one ends the list with a message. Of a chart's template the lines that only steer it are left out."""
+    found, unread = _documents(text)
+    if unread and "{{" in text:
+        again, more = _documents(_CONTROL.sub("", text))
+        return (again, more) if not more else (found, unread)
+    return found, unread
+
+
+def _documents(text: str) -> tuple[list[Node], list[Msg]]:
     loader: Any = yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader
     found: list[Node] = []
     try:
