@@ -27,22 +27,26 @@ _FIELDS: dict[str, tuple[re.Pattern[bytes], float]] = {
 }
 
 _USUAL = re.compile(
-    rb"(?:Engine (\d+): )?Avg prompt throughput: [\d.]+ tokens/s, Avg generation throughput: ([\d.]+) tokens/s, "
+    rb"Avg prompt throughput: [\d.]+ tokens/s, Avg generation throughput: ([\d.]+) tokens/s, "
     rb"Running: (\d+) reqs, Waiting: (\d+) reqs, GPU KV cache usage: ([\d.]+)%, Prefix cache hit rate: ([\d.]+)%(?=\n|$)"
 )
 """vLLM's line as it mostly is: one search instead of one a field."""
 
 
 def _usual(line: re.Match[bytes]) -> Iterator[tuple[str, float]]:
-    rank, generated, running, waiting, usage, hits = line.groups()
-    now, later = float(running), float(waiting)
-    yield "running", now
-    yield "waiting", later
+    generated, running, waiting, usage, hits = line.groups()
+    yield "running", float(running)
+    yield "waiting", float(waiting)
     yield "kv_usage", float(usage) * 0.01
     yield "hit_rate", float(hits) * 0.01
     yield "generation_tokens_per_s", float(generated)
-    if rank is not None:
-        yield f"load {rank.decode()}", now + later
+
+
+def _figures(line: bytes) -> Iterator[tuple[str, float]]:
+    for name, (field, factor) in _FIELDS.items():
+        match = field.search(line)
+        if match is not None:
+            yield ("kv_usage" if name == "token_usage" else name), float(match[1]) * factor
 
 
 def periodic(text: bytes) -> Iterator[tuple[str, float]]:
@@ -51,16 +55,11 @@ def periodic(text: bytes) -> Iterator[tuple[str, float]]:
         if mark not in text:
             continue
         for line in pattern.finditer(text):
-            if mark == b"Avg prompt" and (usual := _USUAL.search(line[0])):
-                yield from _usual(usual)
-                continue
+            usual = _USUAL.match(line[0]) if pattern is _VLLM else None
             load = 0.0
-            for name, (field, factor) in _FIELDS.items():
-                match = field.search(line[0])
-                if match is not None:
-                    value = float(match[1]) * factor
-                    load += value if name in ("running", "waiting") else 0
-                    yield ("kv_usage" if name == "token_usage" else name), value
+            for name, value in _figures(line[0]) if usual is None else _usual(usual):
+                load += value if name in ("running", "waiting") else 0
+                yield name, value
             # what stands before the figures is cut out, not matched: a pattern that begins with a gap is tried at every byte of the log
             before = max(text.rfind(b"\n", 0, line.start()) + 1, line.start() - 200)
             if rank := _RANK.search(text, before, line.end()):
