@@ -1,5 +1,6 @@
 """`serveright fleet PATH…`: audit thousands of deployments, one row each; `--compare OLD NEW`: what changed."""
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -42,6 +43,6 @@ def command(
     if parquet:
         fleet_summary.to_parquet(rows, parquet)
     report = fleet_summary.summary(run, top)
-    out.show(report, view.document, quiet=f"{report.deployments} {report.lost_gpus:.0f}")
+    out.show(report, partial(view.document, lang=out.lang), quiet=f"{report.deployments} {report.lost_gpus:.0f}")
     order = ("error", "warning", "note")
     out.finish(failed=fail_on in order and any(report.by_severity.get(name) for name in order[: order.index(fail_on) + 1]))

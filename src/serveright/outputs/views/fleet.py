@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from serveright.outputs.language import rule_page
 from serveright.outputs.views.words import SEVERITIES
 from serveright.types.document import Block, Bullets, Document, Heading, Pairs, Paragraph, Table
 from serveright.types.fleet import Changed, FleetDiff, FleetReport, Row
@@ -11,13 +12,13 @@ GRAVE = {**{name: word for name, (word, _) in SEVERITIES.items()}, "clean": msg(
 SHOWN = 40
 
 
-def document(report: FleetReport) -> Document:
-    """The summary of a run."""
+def document(report: FleetReport, lang: str = "en") -> Document:
+    """The summary of a run; `lang` chooses the language of the rules' titles, which stand on their pages."""
     title = msg("{n:n} deployments in {pieces:n} files and objects", n=report.deployments, pieces=report.pieces)
-    return Document(title=title, blocks=tuple(_blocks(report)))
+    return Document(title=title, blocks=tuple(_blocks(report, lang)))
 
 
-def _blocks(report: FleetReport) -> Iterator[Block]:
+def _blocks(report: FleetReport, lang: str) -> Iterator[Block]:
     yield Pairs(
         (
             (msg("GPUs asked for"), f"{report.gpus:,.0f}"),
@@ -31,7 +32,10 @@ def _blocks(report: FleetReport) -> Iterator[Block]:
         yield Heading(msg("By rule"))
         yield Table(
             (msg("rule"), msg("severity"), msg("deployments"), msg("GPUs"), msg("what"), msg("for example")),
-            tuple((g.code, GRAVE[g.severity], f"{g.deployments:,}", f"{g.gpus:,.0f}", g.title, g.example) for g in report.groups),
+            tuple(
+                (g.code, GRAVE[g.severity], f"{g.deployments:,}", f"{g.gpus:,.0f}", (rule_page(g.code, lang) or (g.title,))[0], g.example)
+                for g in report.groups
+            ),
             right=(2, 3),
             wide=(4,),
         )

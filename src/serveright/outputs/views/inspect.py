@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from serveright.analysis.describe import NAMES
-from serveright.outputs.views.words import FEED_FORWARD, MODALITIES, ORIGINS, PARTS, listed, word
+from serveright.outputs.views.words import FEED_FORWARD, FORMATS, MODALITIES, ORIGINS, PARTS, listed, word
 from serveright.types.document import Block, Bullets, Cell, Code, Document, Heading, Pairs, Table
 from serveright.types.fact import Evidence, Unknown
 from serveright.types.reports import AttentionEntry, InspectReport
@@ -81,7 +81,9 @@ def _summary(report: InspectReport) -> Iterator[tuple[Cell, Cell]]:
     yield msg("architecture"), " ".join(part for part in (report.model.architecture, f"({report.model.model_type})" if report.model.model_type else "") if part)
     yield msg("feed-forward"), word(FEED_FORWARD, report.ffn_axis)
     yield msg("parameters"), msg("{total:n} in all, {active:n} active a token", total=report.parameters.total, active=report.parameters.active)
-    stored = msg("{format}, {bytes:gib} on disk and in memory ({how})", format=report.checkpoint.format, bytes=report.checkpoint.bytes, how=_how(report))
+    stored = msg(
+        "{format}, {bytes:gib} on disk and in memory ({how})", format=word(FORMATS, report.checkpoint.format), bytes=report.checkpoint.bytes, how=_how(report)
+    )
     yield msg("checkpoint"), stored
     if report.checkpoint.kv_dtype:
         yield msg("KV precision asked for"), report.checkpoint.kv_dtype

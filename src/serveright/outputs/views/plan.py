@@ -7,7 +7,7 @@ from serveright.analysis.describe import NAMES
 from serveright.analysis.layouts import name as layout_name
 from serveright.outputs.views import check as check_view
 from serveright.outputs.views.inspect import FAMILIES
-from serveright.outputs.views.words import SEVERITIES, VERDICTS
+from serveright.outputs.views.words import FORMATS, SEVERITIES, VERDICTS, word
 from serveright.types.answers import ExpertBalance, Simulated
 from serveright.types.design import Estimate
 from serveright.types.document import Block, Bullets, Cell, Code, Derivations, Document, Heading, Pairs, Paragraph, Table
@@ -80,7 +80,7 @@ def _shape(shape: InspectReport) -> Iterator[Block]:
             (msg("family"), FAMILIES[shape.family]),
             (msg("layers"), ", ".join(f"{a.layers} x {NAMES[a.kind]}" for a in shape.attention)),
             (msg("parameters"), msg("{total:n} in all, {active:n} active a token", total=shape.parameters.total, active=shape.parameters.active)),
-            (msg("checkpoint"), msg("{format}, {bytes:gib}", format=shape.checkpoint.format, bytes=shape.checkpoint.bytes)),
+            (msg("checkpoint"), msg("{format}, {bytes:gib}", format=word(FORMATS, shape.checkpoint.format), bytes=shape.checkpoint.bytes)),
         )
     )
     if shape.unknown:

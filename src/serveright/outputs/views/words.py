@@ -39,6 +39,8 @@ FEED_FORWARD: dict[str, Msg] = {
     "none": msg("none"),
 }
 MODALITIES: dict[str, Msg] = {"text": msg("text"), "image": msg("images"), "video": msg("video"), "audio": msg("audio")}
+FORMATS: dict[str, Msg] = {"mixed": msg("several formats")}
+"""Number formats are called as engineers call them; only the word for a mixture is ours."""
 QUALITIES: dict[str, Msg] = {
     "copy": msg("a copy of its config"),
     "mirror": msg("a mirror's copy of its config"),
