@@ -99,7 +99,7 @@ def complaints(outcome: Outcome, arguments: Sequence[str], names: Sequence[str])
     elif "--json" in arguments and not {"-q", "--quiet", "--emit"} & {*arguments}:
         found += _json(outcome.out)
     # what a file holds must not steer a terminal
-    if "--json" not in arguments and (hit := CONTROL.search(outcome.out + outcome.err)):
+    if not {"--json", "always"} & {*arguments} and (hit := CONTROL.search(outcome.out + outcome.err)):
         found.append(f"control character {hit[0]!r} in the output")
     if PYTHON.search(outcome.err):
         found.append("words of Python in the message: " + outcome.err[:400])

@@ -30,6 +30,8 @@ REFUSED = {
     "no overhead": ([*PLAN, "--calibrate"], "c.json", b'{"schema": "serveright.calibration/1", "engine": "vllm", "memory": 3}', 2),
     "an overhead of nothing": ([*PLAN, "--calibrate"], "c.json", b'{"schema": "serveright.calibration/1", "engine": "vllm", "memory": {"overhead": {"observed": 1, "derived": 0}}}', 2),
     "an engine nobody knows": ([*PLAN, "--calibrate"], "c.json", b'{"schema": "serveright.calibration/1", "engine": "x", "memory": {"overhead": {"observed": 1, "derived": 1}}}', 2),
+    "a prompt of a thousandth": ([*PLAN, "--calibrate"], "b.json", json.dumps({**BENCH[0], "total_input_tokens": 0.1, "total_output_tokens": 0.1}).encode(), 2),
+    "a typed prompt of a thousandth": ([*PLAN, "--calibrate"], "p.toml", b"[[point]]\nconcurrency = 1\ninput_tokens = 0.001\noutput_tokens = 0.001\ntpot_s = 0.1\n", 2),
     "traffic in Latin-1": ([*PLAN[:4], "--traffic"], "t.toml", b'# \xe9\nconcurrency = 3\n', 2),
     "traffic nested without end": ([*PLAN[:4], "--traffic"], "t.toml", b"a = " + b"[" * 3000, 2),
     "a number of 5,000 digits": ([*PLAN[:4], "--traffic"], "t.toml", b"concurrency = " + b"9" * 5000, 2),

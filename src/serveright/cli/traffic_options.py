@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,14 @@ from serveright.types.text import msg
 from serveright.types.traffic import Traffic
 
 
-class Count(click.ParamType[int]):
+if TYPE_CHECKING:
+    _Number, _Pair = click.ParamType[int], click.ParamType[tuple[int, int]]
+else:
+    # click before 8.4 knows no type of a type
+    _Number = _Pair = click.ParamType
+
+
+class Count(_Number):
     """A token count: 32768, 32k (= 32 x 1024), 1M."""
 
     name = "count"
@@ -28,7 +35,7 @@ class Count(click.ParamType[int]):
             self.fail(say(msg("{value} is not a count such as 32768, 32k or 1M", value=str(value))), param, ctx)
 
 
-class Spread(click.ParamType[tuple[int, int]]):
+class Spread(_Pair):
     """`2048`, or `2048/8192` for median and p95."""
 
     name = "count[/count]"
@@ -43,7 +50,7 @@ class Spread(click.ParamType[tuple[int, int]]):
         return parts[0], parts[-1]
 
 
-class Pixels(click.ParamType[tuple[int, int]]):
+class Pixels(_Pair):
     """`1024x768`, width by height."""
 
     name = "WxH"

@@ -56,9 +56,8 @@ def _typed(path: str, text: str) -> tuple[MeasuredRun, ...]:
         runs = msgspec.convert([{**common, **point} for point in points], tuple[MeasuredRun, ...], strict=False)
     except (msgspec.ValidationError, TypeError) as error:
         raise InputError(msg("{path}: not a description of measurements ({why})", path=path, why=str(error)), FORM) from error
-    wrong = next((run for run in runs if min(run.concurrency, run.input_tokens, run.output_tokens, *run.measured.values()) <= 0), None)
-    if wrong is not None:
-        raise InputError(msg("{path}: every number of a point must be above 0", path=path), FORM)
+    if any(min(run.concurrency, *run.measured.values()) <= 0 or min(run.input_tokens, run.output_tokens) < 1 for run in runs):
+        raise InputError(msg("{path}: every number of a point must be above 0, lengths at least 1", path=path), FORM)
     return runs
 
 
@@ -80,7 +79,7 @@ def _run(point: BenchPoint) -> MeasuredRun | Msg:
     seats = point.concurrency or _littles_law(point)
     if seats is None or seats <= 0:
         return msg("the result names no concurrency, and it does not follow from its rates")
-    if lengths[0] is None or lengths[1] is None or min(lengths[0], lengths[1]) <= 0:
+    if lengths[0] is None or lengths[1] is None or min(lengths[0], lengths[1]) < 1:
         return msg("the result names no prompt and answer lengths")
     return MeasuredRun(
         concurrency=seats, input_tokens=lengths[0], output_tokens=lengths[1], tpot_s=point.tpot_s, ttft_mean_s=point.ttft_mean_s,
