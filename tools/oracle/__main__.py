@@ -11,6 +11,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [p for p in (str(ROOT), str(ROOT / "src")) if p not in sys.path]
 
+from serveright.catalog.engines import load_table  # noqa: E402
 from serveright.catalog.gpus import load_gpu  # noqa: E402
 from serveright.types.hardware import Gpu  # noqa: E402
 from tools.oracle import comparison, environment, ours  # noqa: E402
@@ -25,7 +26,7 @@ def main() -> int:
     """Command line; rows go to --out (default: standard output) as JSON."""
     options = argparse.ArgumentParser(prog="tools/oracle", description=__doc__)
     options.add_argument("engine", help="vllm==VERSION or sglang==VERSION")
-    options.add_argument("configs", nargs="+", type=Path, help="config.json files, or folders of them")
+    options.add_argument("configs", nargs="*", type=Path, help="config.json files, or folders of them")
     options.add_argument("--tp", default="1", help="tensor parallel sizes, separated by commas")
     options.add_argument("--kv", default="auto", help="KV cache dtypes")
     options.add_argument("--mtp", default="0", help="numbers of speculative tokens of the model's own draft layers")
@@ -33,6 +34,9 @@ def main() -> int:
     options.add_argument("--lengths", default=",".join(map(str, LENGTHS)), help="request lengths in tokens")
     options.add_argument("--flag", action="append", default=[], metavar="NAME=JSON", help="a further engine argument, for example max_num_batched_tokens=2048")
     options.add_argument("--plain", action="store_true", help="hide the checkpoint's quantisation from the engine")
+    options.add_argument(
+        "--defaults", type=Path, metavar="FOLDER", help="write a whole and an altered config there for every architecture of the engine's table, and stop"
+    )
     options.add_argument("--torch", default=environment.TORCH, help="the torch requirement to install")
     options.add_argument("--environments", type=Path, default=ROOT / ".build", help="where environments are made")
     options.add_argument("--out", type=Path, help="file for the rows")
@@ -41,6 +45,10 @@ def main() -> int:
     )
     given = options.parse_args()
     home = environment.prepare(given.engine, given.environments, given.torch)
+    if given.defaults:
+        return write_defaults(home, given.defaults)
+    if not given.configs:
+        options.error("which configs?")
     rows: list[dict[str, Any]] = []
     others: list[dict[str, Any]] = comparison.load(given.compare) if given.compare and given.compare.is_file() else []
     with tempfile.TemporaryDirectory() as scratch:
@@ -56,6 +64,16 @@ def main() -> int:
     elif not given.compare:
         print(text)
     return comparison.report(home.engine, rows, others) if given.compare else 0
+
+
+def write_defaults(home: environment.Environment, folder: Path) -> int:
+    """Configs from the defaults of the library's config classes, made by the environment's own library."""
+    folder.mkdir(parents=True, exist_ok=True)
+    table, _ = load_table(home.engine, home.version)
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch, "defaults.json")
+        file.write_text(json.dumps({"architectures": [a.name for a in table.architectures], "folder": str(folder)}))
+        return subprocess.run([home.python, str(Path(__file__).parent / "inside/defaults.py"), str(file)], check=False).returncode
 
 
 def prepared(home: environment.Environment, card: Gpu, given: argparse.Namespace, scratch: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from serveright.engines.sglang.pool import fill
 from serveright.engines.vllm.layout import request_blocks
 from serveright.engines.vllm.plan import plan
 from serveright.engines.vllm.specs import GROWING
+from serveright.errors import UserError
 from serveright.families.read import read_model
 from serveright.formats.read import read_checkpoint
 from serveright.types.engine import Parallel, Settings
@@ -24,8 +25,11 @@ DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp8_e4m3": "float8_e4m3fn", "f
 
 
 def answer(engine: str, version: str, job: dict[str, Any], gpu: Gpu) -> dict[str, Any]:
-    """One row for one job; `error` where we say the engine refuses."""
-    return job["row"] | sized(engine, version, job, gpu, model_files(Path(job["folder"])))
+    """One row for one job; `error` where we say the engine refuses, or cannot read the config."""
+    try:
+        return job["row"] | sized(engine, version, job, gpu, model_files(Path(job["folder"])))
+    except UserError as problem:
+        return job["row"] | {"error": str(problem.message)}
 
 
 def sized(engine: str, version: str, job: dict[str, Any], gpu: Gpu, files: ModelFiles) -> dict[str, Any]:
