@@ -12,7 +12,6 @@ from serveright.types.engine import Parallel, Settings
 from serveright.types.text import msg
 from serveright.types.traffic import Traffic
 
-
 if TYPE_CHECKING:
     _Number, _Pair = click.ParamType[int], click.ParamType[tuple[int, int]]
 else:

@@ -1,9 +1,9 @@
 """A `/metrics` page of vLLM or SGLang -> the same names for both; several pages -> rates. Pages of other products are recognised as such."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
+from serveright.catalog.own import read_own, refuse_utf16
 from serveright.errors import InputError
 from serveright.readers.http import fetch
 from serveright.types.diagnosis import Scrape
@@ -68,10 +68,8 @@ def read_metrics(where: str, timeout_s: float = 10) -> Scrape:
     if where.startswith(("http://", "https://")):
         url = where if where.rstrip("/").count("/") > 2 else where.rstrip("/") + "/metrics"
         return parse_metrics(fetch(url, timeout_s, MAX_BYTES), url)
-    try:
-        raw = Path(where).read_bytes()[:MAX_BYTES]
-    except OSError as error:
-        raise InputError(msg("{path} cannot be read: {why}", path=where, why=error.strerror or ""), msg("Give a saved /metrics page or its URL.")) from error
+    raw = read_own(where, msg("Give a saved /metrics page or its URL."), MAX_BYTES)
+    refuse_utf16(raw, where)
     return parse_metrics(raw.decode("utf-8", "replace"), where)
 
 
@@ -82,15 +80,9 @@ def read_scrapes(where: str) -> tuple[Scrape, ...]:
     if where.startswith(("http://", "https://")) and "/api/v1/query" in where:
         return scrapes(fetch(where, 10, MAX_BYTES), where)
     if not where.startswith(("http://", "https://")):
-        try:
-            with Path(where).open("rb") as file:
-                head = file.read(4096)
-                if is_answer(head):
-                    return scrapes((head + file.read(MAX_BYTES)).decode("utf-8", "replace"), where)
-        except OSError as error:
-            raise InputError(
-                msg("{path} cannot be read: {why}", path=where, why=error.strerror or ""), msg("Give a saved /metrics page or its URL.")
-            ) from error
+        raw = read_own(where, msg("Give a saved /metrics page or its URL."), MAX_BYTES)
+        if is_answer(raw[:4096]):
+            return scrapes(raw.decode("utf-8", "replace"), where)
     return (read_metrics(where),)
 
 
