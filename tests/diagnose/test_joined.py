@@ -108,3 +108,11 @@ def test_a_watched_server_silences_what_it_does_not_show(tmp_path: Path) -> None
     )
     report = diagnose(Bundle(metrics=(str(path),), command="vllm serve Qwen/Qwen3-32B --max-model-len 32768", gpu="1xh100", version="0.33.0"))
     assert report.causes[0].code in ("DX01", "HYB02")
+
+
+def test_an_echo_without_its_error_asks_for_the_rest(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text("(APIServer pid=1) RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}\n")
+    report = diagnose(Bundle(logs=(str(log),)))
+    assert not report.causes
+    assert "echo" in report.next_checks[0].template

@@ -25,7 +25,7 @@ from serveright.readers.symptom_text import read_symptom
 from serveright.rules import repair as repairing
 from serveright.rules.causes.edits import edits_from
 from serveright.rules.causes.rank import next_checks, ranked, ruled_out, score
-from serveright.rules.causes.unknown import unknown_error
+from serveright.rules.causes.unknown import missing_root, unknown_error
 from serveright.rules.context import Context
 from serveright.rules.run import audit_command
 from serveright.types.command import LaunchCommand
@@ -92,6 +92,8 @@ def diagnose(bundle: Bundle, progress: Progress | None = None, tell: Callable[[M
     if not any(cause.likelihood > 0.4 for cause in causes):
         causes = tuple(sorted((*causes, *unknown_error(seen.logs, causes)), key=lambda cause: -cause.likelihood))
     checks = next_checks(causes, signs)
+    if not causes:
+        checks = (*missing_root(seen.logs), *checks)
     return DiagnoseReport(
         inputs=seen.inputs,
         engine=engine,

@@ -42,6 +42,17 @@ def unknown_error(logs: Sequence[LogReading], known: Sequence[Cause]) -> Iterato
         return
 
 
+def missing_root(logs: Sequence[LogReading]) -> Iterator[Msg]:
+    """What to look for where a log holds only errors that pass another one on."""
+    for log in logs:
+        if log.errors and all(_CHAIN.search(str(error.text)) for error in log.errors):
+            yield msg(
+                "{source} holds only the echo of an error: give the log from its first line on and of every process; "
+                "the first Traceback of an EngineCore, worker or scheduler names the cause",
+                source=log.source,
+            )
+
+
 def _cause(log: LogReading, root: Sign, share: float) -> Cause:
     text = str(root.text)
     words = text[re.search(r"[\w.]*(Error|Exception)\b", text).start() :] if re.search(r"[\w.]*(Error|Exception)\b", text) else text  # pyright: ignore[reportOptionalMemberAccess]
