@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: demo test fuzz test-browser lint types docs bench accuracy locale test-engine clean
+.PHONY: demo test fuzz man test-browser lint types docs bench accuracy locale test-engine clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -63,6 +63,10 @@ bench: $(STAMP)
 # A sample of small faults in the pure layers, each of which some test must notice: about an hour and a half on two cores.
 mutate: $(STAMP)
 	$(BIN)/python -m tools.mutate
+
+# the manual page, from the verbs themselves; wheels carry it as share/man/man1/serveright.1
+man: $(STAMP)
+	$(BIN)/python -m tools.man
 
 docs: $(STAMP)
 	$(BIN)/python -m tools.docs

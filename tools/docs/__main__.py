@@ -69,6 +69,9 @@ def main() -> int:
             stale.append(str(path.relative_to(ROOT)))
             if "--update" in sys.argv:
                 path.write_text(fresh, encoding="utf-8")
+    checked = subprocess.run([sys.executable, "-m", "tools.man", *([] if "--update" in sys.argv else ["--check"])], cwd=ROOT, check=False)
+    if checked.returncode:
+        stale.append("man/serveright.1")
     if stale and "--update" not in sys.argv:
         print("stale output, run `python -m tools.docs --update`:", *stale, sep="\n  ")
         return 1
