@@ -156,7 +156,7 @@ _DECODERS = {
     "YiVLForCausalLM": "LlamaForCausalLM",
 }
 """Wrapper -> its decoder where the nested config names none; '' where it always does."""
-_IMAGE_PREFIX = {"PaliGemmaForConditionalGeneration"}
+_IMAGE_PREFIX = {"PaliGemmaForConditionalGeneration", "BagelForConditionalGeneration", "Molmo2ForConditionalGeneration", "Moondream3ForCausalLM"}
 """Image tokens attend both ways (vLLM 0.33.0 is_mm_prefix_lm)."""
 _BY_VERSION = {
     "2.0": "MiniCPMForCausalLM",

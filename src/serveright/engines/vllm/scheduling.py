@@ -21,6 +21,7 @@ POOLING_ENDINGS = (
     "ClassificationModel",
     "ForRewardModeling",
     "RewardModel",
+    "Gemma3TextModel",
 )
 """Class names of models that answer with vectors or scores (config/model.py _SUFFIX_TO_DEFAULTS); a bare `...Model` is served as a decoder where its folder has no pooling file."""
 
