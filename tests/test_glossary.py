@@ -36,3 +36,8 @@ def test_the_texts_are_there() -> None:
     places = [place for place, _ in texts()]
     assert len(places) > 2500
     assert any(Path(place).name == "README.ko.md" for place in places)
+
+
+def test_one_voice() -> None:
+    """Readers are spoken to in one style: `-세요`, never `-십시오`."""
+    assert not [place for place, text in texts() if "십시오" in text]
