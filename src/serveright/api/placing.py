@@ -15,6 +15,7 @@ from serveright.api.estimating import Served, serve, work_of
 from serveright.api.loading import Model, load_model
 from serveright.catalog.gpus import load_gpu
 from serveright.catalog.own import read_own_toml
+from serveright.catalog.traffic import own_traffic
 from serveright.errors import InputError, UsageError
 from serveright.types.hardware import Fleet, Gpu
 from serveright.types.placing import Offer, PlaceReport, Shelf, Wish
@@ -105,10 +106,7 @@ def _wish(file: Path, entry: dict[str, Any]) -> Wish:
     given = {
         _KEYS.get(key, key): (value, value) if key in ("input_tokens", "output_tokens") and isinstance(value, int) else value for key, value in entry.items()
     }
-    unknown = sorted(set(given) - set(Traffic.__struct_fields__))
-    if unknown:
-        raise InputError(msg("{path}: [[model]] {model}: unknown key {key}", path=str(file), model=model, key=unknown[0]))
-    return Wish(model=model, traffic=msgspec.convert(given, Traffic))
+    return Wish(model=model, traffic=own_traffic(given, f"{file}: [[model]] {model}"))
 
 
 def _best_of(wish: Wish, shelves: Sequence[Shelf], engines: Sequence[Engine]) -> Iterator[Offer]:
