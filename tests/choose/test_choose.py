@@ -202,7 +202,7 @@ def test_because_of_context_the_cache_comes_first() -> None:
 
 def test_because_of_cost_a_model_with_few_active_parameters_carries_ten_times() -> None:
     names = ("Qwen/Qwen3-32B", "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4")
-    traffic = load_traffic("chat")
+    traffic = msgspec.structs.replace(load_traffic("chat"), concurrency=4, context_tokens=8192)
     report = api.choose("2xrtx-4090", traffic, among=names, because="cost", origin="Qwen/Qwen3-32B")
     assert report.because is not None
     advice = {a.code: a for a in report.because.advice}

@@ -42,7 +42,8 @@ START = {
     "host_patch": 45_000.0,
     "graphs.first": 0.25 * GIB,
     "graphs.single": 0.25 * MIB,
-    "graphs.several": 0.5 * MIB,
+    "graphs.several": 0.35 * MIB,
+    "graphs.sparse": 0.6 * MIB,
 }
 COUNTED = {"logit_bytes.sorted", "logit_bytes.threshold"}
 """Not fitted but counted: 16-bit logits, float32 copies, and for the sorting sampler their order and sums; the logs' own activation peaks agree."""
@@ -136,7 +137,7 @@ def _search(values: dict[str, float], names: Sequence[str], loss: Callable[[dict
 def _graph_loss(rows: Sequence[Case], values: dict[str, float]) -> float:
     """Mean absolute logarithm of predicted over printed estimate, and what leaving the start costs."""
     calibration = _calibration(values, rows)
-    errors = [abs(log(graph_bytes(c.captured, calibration, several=c.load.several) / c.boot.graphs_estimated)) for c in rows if c.boot.graphs_estimated]
+    errors = [abs(log(graph_bytes(c.captured, calibration, c.load.graph_kind) / c.boot.graphs_estimated)) for c in rows if c.boot.graphs_estimated]
     return sum(errors) / max(1, len(errors)) + PRIOR * sum(abs(log(values[name] / START[name])) for name in values)
 
 
@@ -183,7 +184,7 @@ def _touches(case: Case, name: str) -> bool:
         case "logit_bytes":
             return load.sampler == part
         case "graphs":
-            return load.graphs > 0 and part in ("first", "several" if load.several else "single")
+            return bool(case.boot.graphs_estimated) and part in ("first", load.graph_kind)
         case "encoder":
             return load.patches > 0
         case "host_patch":

@@ -201,6 +201,6 @@ class VllmMemory(Struct, frozen=True, kw_only=True):
     host_patch: MemoryTerm
     """Bytes the host keeps per patch of the profiled images."""
     graphs: dict[str, MemoryTerm]
-    """Bytes of the graph estimate: `first` capture, and per layer and graph on a `single` GPU or with `several`."""
+    """Bytes of the graph estimate: `first` capture, and per layer and graph on a `single` GPU, with `several`, or of a `sparse` latent model."""
     spread: dict[str, tuple[float, float]]
     """Observed over predicted overhead that 80 % of the boots lie within, model left out, by build: released | built (between releases, or by others)."""

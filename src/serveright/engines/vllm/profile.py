@@ -81,7 +81,8 @@ class Load(Struct, frozen=True, kw_only=True):
     workspace: int
     graphs: int
     """Layers times graphs, 0 where their memory is not counted."""
-    several: bool
+    graph_kind: str
+    """sparse (sparse latent models, which launch most kernels), several (ranks that meet in every layer), or single."""
 
 
 def count(shape: ModelShape, plan: Plan, gpu: Gpu, settings: Settings, device: str, reach: str | None) -> Load:
@@ -103,7 +104,7 @@ def count(shape: ModelShape, plan: Plan, gpu: Gpu, settings: Settings, device: s
         tables=request_tables(shape, times, second=plan.second_runner),
         workspace=workspace(shape, plan, settings),
         graphs=len(shape.layers) * graph_count(plan) if counted else 0,
-        several=settings.parallel.tp > 1,
+        graph_kind="sparse" if kind(shape) == "sparse_latent" else "several" if settings.parallel.tp > 1 else "single",
     )
 
 
@@ -119,13 +120,13 @@ def price(load: Load, calibration: VllmMemory) -> dict[str, int]:
         "workspace": load.workspace,
         "activations": round(max(logits, forward, encoding) + load.encoded),
         "host_images": round(calibration.host_patch.value * load.patches) if load.device == "unified" else 0,
-        "graphs": graph_bytes(load.graphs, calibration, several=load.several) if load.graphs else 0,
+        "graphs": graph_bytes(load.graphs, calibration, load.graph_kind) if load.graphs else 0,
     }
 
 
-def graph_bytes(captured: int, calibration: VllmMemory, *, several: bool) -> int:
+def graph_bytes(captured: int, calibration: VllmMemory, graph_kind: str) -> int:
     """The estimate for `captured` layers of graphs: what the first capture brings, and a share for every layer of every graph."""
-    return round(calibration.graphs["first"].value + calibration.graphs["several" if several else "single"].value * captured)
+    return round(calibration.graphs["first"].value + calibration.graphs[graph_kind].value * captured)
 
 
 def profiled_items(shape: ModelShape, plan: Plan, settings: Settings) -> Items | None:
