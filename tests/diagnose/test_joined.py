@@ -116,3 +116,19 @@ def test_an_echo_without_its_error_asks_for_the_rest(tmp_path: Path) -> None:
     report = diagnose(Bundle(logs=(str(log),)))
     assert not report.causes
     assert "echo" in report.next_checks[0].template
+
+
+HEALTHY = """INFO 11-29 10:00:00 [core.py:133] Initializing a V1 LLM engine (v0.33.0) with config: model='x'
+WARNING 11-29 10:00:00 [utils.py:1] Found ulimit of 1024. This can cause fd limit errors like `OSError: [Errno 24] Too many open files`. Consider increasing with ulimit -n
+INFO:     Application startup complete.
+ERROR 11-29 10:10:59 [serving.py:1] VLLMValidationError: temperature must be non-negative, got -1.0.
+"""
+
+
+@pytest.mark.parametrize(("symptom", "code"), [("decoding is very slow", "PERF01"), ("도구를 안 써요", "PARSE01")])
+def test_one_refused_request_does_not_explain_another_complaint(symptom: str, code: str, tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(HEALTHY)
+    report = diagnose(Bundle(logs=(str(log),), symptoms=(symptom,)))
+    assert report.causes[0].code == code
+    assert "DX19" not in {cause.code for cause in report.causes}

@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Reinstall the engine in a fresh environment, or use its image."),),
     effect="crash",
     speaks={
+        "log:ignored_import": 0.8,
         "log:package_old": 5,
         "log:import_error": 3.5,
     },

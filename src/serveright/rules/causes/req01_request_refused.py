@@ -10,6 +10,9 @@ CAUSE = CauseRule(
     fix=(msg("Change the request as the message says."),),
     effect="wrong_output",
     speaks={
-        "log:refused_request": 4.5,
+        "log:refused_request": 3,
+    },
+    against={
+        "derived:started": 1.2,
     },
 )

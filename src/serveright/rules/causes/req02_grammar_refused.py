@@ -12,4 +12,7 @@ CAUSE = CauseRule(
     speaks={
         "log:refused_grammar": 4.5,
     },
+    against={
+        "derived:started": 1.2,
+    },
 )

@@ -33,8 +33,14 @@ _TOPICS: tuple[tuple[str, Msg, Msg], ...] = (
 
 def unknown_error(logs: Sequence[LogReading], known: Sequence[Cause]) -> Iterator[Cause]:
     """One cause in the engine's own words; nothing where no log ends in an error."""
+    explained = {(line.source, line.line) for cause in known for line in cause.evidence}
+    explained |= {(sign.source, sign.line) for log in logs for sign in log.signs if sign.key.startswith("log:refused_")}
     for log in logs:
-        roots = [error for error in log.errors if not _CHAIN.search(str(error.text)) and re.search(r"\w(Error|Exception)\b", str(error.text))]
+        roots = [
+            error
+            for error in log.errors
+            if (error.source, error.line) not in explained and not _CHAIN.search(str(error.text)) and re.search(r"\w(Error|Exception)\b", str(error.text))
+        ]
         if not roots:
             continue
         left = max(0.05, 1 - sum(cause.likelihood for cause in known))

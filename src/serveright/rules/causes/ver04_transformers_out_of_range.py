@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Use the engine's own image or a release whose range covers the model."),),
     effect="crash",
     speaks={
+        "log:ignored_import": 1.6,
         "log:transformers_import": 5,
         "log:transformers_range": 6,
         "log:model_type_unknown": 3.5,
