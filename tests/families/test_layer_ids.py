@@ -29,12 +29,19 @@ CASES = [
     (lambda n: kimi([n], list(range(1, 9))), "linear_attn_config.full_attn_layers", range(1, 9)),
     (lambda n: kimi(list(range(1, 9)), [n]), "linear_attn_config.kda_layers", range(1, 9)),
     (lambda n: config("Qwen3MoeForCausalLM", head_dim=128, mlp_only_layers=[n], **MOE), "mlp_only_layers", range(8)),
+    (lambda n: config("LlamaForCausalLM", per_layer_config={"0": {"head_dim": 64}, str(n): {"head_dim": 64}}), "per_layer_config", range(8)),
+    (lambda n: config("Step3TextForCausalLM", moe_layers_enum=f"0,{n}", **MOE), "moe_layers_enum", range(8)),
     (lambda n: config("DeepseekV32ForCausalLM", index_source_layer_ids=[0, n], **MLA, **INDEX), "index_source_layer_ids", range(8)),
 ]
 
 
-@pytest.mark.parametrize(("make", "path", "valid"), CASES)
-@pytest.mark.parametrize("off", ["before", "behind"])
+UNSIGNED = ("per_layer_config", "moe_layers_enum")
+"""Written as texts, where a sign is no part of a number."""
+
+
+@pytest.mark.parametrize(
+    ("make", "path", "valid", "off"), [(*case, off) for case in CASES for off in ("before", "behind") if off == "behind" or case[1] not in UNSIGNED]
+)
 def test_a_number_of_no_layer_is_refused_by_path(make, path, valid, off):
     number = valid[0] - 1 if off == "before" else valid[-1] + 1
     with pytest.raises(InputError) as refused:

@@ -324,6 +324,8 @@ def _prediction(plan: _Plan, count: int, ffn: Ffn) -> tuple[list[Block], list[We
     text, hidden = plan.frame.text, plan.frame.hidden
     extra = _mtp_count(text, count)
     targets = text.ints("dspark_target_layer_ids")
+    for target in targets or ():
+        require_layer(text, "dspark_target_layer_ids", target, count)
     rank = text.opt_int("dspark_markov_rank") or 0
     text.ignore("dspark_block_size", "dspark_noise_token_id")
     if not extra:

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from serveright.families.blocks import linear, norm
 from serveright.families.fields import Fields
-from serveright.families.layer_ids import layer_ids
+from serveright.families.layer_ids import layer_ids, require_layer
 from serveright.types.model import Ffn, Weight
 from serveright.types.text import msg
 
@@ -157,7 +157,9 @@ def _listed(f: Fields, count: int) -> tuple[bool, ...] | None:
             return (True,) * count
     named = f.raw.get("moe_layers_enum")
     if isinstance(named, str):
-        numbers = {int(word) for word in (part.strip() for part in named.split(",")) if word.isdigit() and len(word) < 6}
+        numbers = {int(word) for word in (part.strip() for part in named.split(",")) if word.isdecimal() and len(word) < 6}
+        for number in sorted(numbers):
+            require_layer(f, "moe_layers_enum", number, count)
         f.note("moe_layers_enum", msg("{count} layers hold experts", count=len(numbers)))
         return tuple(i in numbers for i in range(count))
     if isinstance(f.raw.get("moe_layers"), list):

@@ -6,6 +6,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from serveright.families.fields import Fields
+from serveright.families.layer_ids import require_layer
 from serveright.types.model import Attention, Latent, Mixer
 from serveright.types.text import msg
 
@@ -35,7 +36,10 @@ def apply(text: Fields, layers: Sequence[tuple[Mixer, ...]]) -> list[tuple[Mixer
     entries: dict[int, Fields] = {}
     for key, value in own.raw.items():
         if key.isdecimal() and len(key) < 6 and isinstance(value, dict):
+            require_layer(text, "per_layer_config", int(key), len(layers))
             entries[int(key)] = Fields(cast("dict[str, Any]", value), own.at(key))
+        else:
+            own.unknown(key, msg("no layer's number, or no object of dimensions: it is not read"))
     own.ignore(*own.raw)
     text.note("per_layer_config", msg("{count} layers have dimensions of their own", count=len(entries)), "…")
     return [tuple(_own(mixer, entries.get(index)) for mixer in layer) for index, layer in enumerate(layers)]
