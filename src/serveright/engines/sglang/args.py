@@ -64,6 +64,7 @@ class Args(Struct, frozen=True, kw_only=True):
     language_only: bool
     transport: str | None
     role: str
+    extra_slots: int | None
     track_interval: int
     choices: tuple[Msg, ...] = ()
     refusals: tuple[Refusal, ...] = ()
@@ -146,6 +147,7 @@ def given(settings: Settings, seen: Seen) -> Args:
         language_only=settings.language_only,
         transport=extra.get("mm-feature-transport"),
         role=extra.get("disaggregation-mode", "null"),
+        extra_slots=_int(extra.get("disaggregation-decode-extra-slots")),
         track_interval=_int(extra.get("mamba-track-interval")) or 256,
     )
 

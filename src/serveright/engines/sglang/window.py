@@ -4,6 +4,9 @@ from math import ceil
 
 from serveright.engines.sglang.args import Args, Situation
 
+_SMALL_BATCH = 32
+"""Requests up to which a decode worker keeps room for twice as many that arrive (arg_groups/pd_disaggregation_hook.py:133)."""
+
 
 def request_cap(args: Args, at: Situation, window: int) -> int:
     """Slots of the window pool for `max_running` requests, chunks in flight included. Needs --max-running-requests."""
@@ -13,7 +16,8 @@ def request_cap(args: Args, at: Situation, window: int) -> int:
     per_request = live + _decode_tokens(args, page)
     requests = max(1, (args.max_running or 0) // args.attn_dp)
     if args.role == "decode":
-        return per_request * requests
+        arriving = args.extra_slots if args.extra_slots is not None else 2 * requests if requests <= _SMALL_BATCH else 0
+        return per_request * requests + (window + page) * arriving
     return per_request * requests + (2 if args.overlap else 1) * (args.chunk or 0) + page
 
 
