@@ -10,6 +10,9 @@ _CHAIN = re.compile(
     r"Engine core initialization failed|EngineDeadError|EngineCore encountered|Worker failed with error|Internal Server Error|See (the )?root cause|WorkerProc"
 )
 """Errors that only pass another one on."""
+_WARNING = re.compile(r"\bWARN(ING)?\b")
+PREFIX = 80
+"""Characters of a line in which its level stands."""
 _TOPICS: tuple[tuple[str, Msg, Msg], ...] = (
     (r"divisible|divide", msg("a size that does not divide"), msg("Change the parallel sizes, then ask `size` and `audit` again.")),
     (
@@ -36,16 +39,17 @@ def unknown_error(logs: Sequence[LogReading], known: Sequence[Cause]) -> Iterato
     explained = {(line.source, line.line) for cause in known for line in cause.evidence}
     explained |= {(sign.source, sign.line) for log in logs for sign in log.signs if sign.key.startswith("log:refused_")}
     for log in logs:
-        roots = [
-            error
-            for error in log.errors
-            if (error.source, error.line) not in explained and not _CHAIN.search(str(error.text)) and re.search(r"\w(Error|Exception)\b", str(error.text))
-        ]
+        roots = [error for error in log.errors if (error.source, error.line) not in explained and _is_root(str(error.text))]
         if not roots:
             continue
         left = max(0.05, 1 - sum(cause.likelihood for cause in known))
         yield _cause(log, roots[-1], round(left, 3))
         return
+
+
+def _is_root(text: str) -> bool:
+    """An error by its name that neither passes another one on nor is quoted in a warning."""
+    return not _CHAIN.search(text) and not _WARNING.search(text[:PREFIX]) and re.search(r"\w(Error|Exception)\b", text) is not None
 
 
 def missing_root(logs: Sequence[LogReading]) -> Iterator[Msg]:
