@@ -167,3 +167,11 @@ def test_an_unknown_number_type_is_shown_short_and_placed(tmp_path: Path) -> Non
     (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
     outcome = call(["size", str(tmp_path), "--gpu", "h200"])
     assert not complaints(outcome, [], ["dtype"])
+
+
+@pytest.mark.parametrize("path", ["C:\\\\models\\\\config.json", "models\\\\qwen", "C:/models/qwen/x", "..\\\\qwen"])
+def test_a_path_of_windows_is_looked_for_as_a_path(path: str) -> None:
+    """Never taken for a name of the Hub, never fetched."""
+    outcome = call(["inspect", path])
+    assert outcome.code == 2
+    assert "no such file or folder" in outcome.err

@@ -2,10 +2,13 @@
 
 import json
 import xml.etree.ElementTree as ElementTree
+from pathlib import PurePath, PurePosixPath, PureWindowsPath
+
+import pytest
 
 from serveright.outputs.github import annotations, summary
 from serveright.outputs.junit import junit
-from serveright.outputs.sarif import fingerprint, sarif
+from serveright.outputs.sarif import fingerprint, sarif, uri
 from serveright.types.audit_reports import RulePage
 from serveright.types.report import Finding, Location
 from serveright.types.text import msg
@@ -60,3 +63,18 @@ def test_junit() -> None:
 
 def test_korean_messages_are_used() -> None:
     assert json.loads(sarif([finding()], RULES, "1", "ko"))["runs"][0]["results"]
+
+
+@pytest.mark.parametrize(
+    ("file", "kind", "written"),
+    [
+        ("./.github/run.sh", PurePosixPath, ".github/run.sh"),
+        ("deploy/my run.sh", PurePosixPath, "deploy/my%20run.sh"),
+        ("/srv/run.sh", PurePosixPath, "/srv/run.sh"),
+        ("-", PurePosixPath, "-"),
+        (r".\deploy\run.sh", PureWindowsPath, "deploy/run.sh"),
+        (r"C:\srv\run.sh", PureWindowsPath, "file:///C:/srv/run.sh"),
+    ],
+)
+def test_paths_of_every_system_become_uris(file: str, kind: type[PurePath], written: str) -> None:
+    assert uri(file, kind) == written

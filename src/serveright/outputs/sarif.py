@@ -3,7 +3,9 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import PurePath
 from typing import Any
+from urllib.parse import quote
 
 from serveright.outputs.language import render
 from serveright.types.audit_reports import RulePage
@@ -60,7 +62,7 @@ def _result(finding: Finding, index: Mapping[str, int], lang: str) -> dict[str, 
     }
     where = finding.location
     if where.file and where.file != "-":
-        physical: dict[str, Any] = {"artifactLocation": {"uri": where.file.lstrip("./") if where.file.startswith("./") else where.file}}
+        physical: dict[str, Any] = {"artifactLocation": {"uri": uri(where.file)}}
         if where.line:
             physical["region"] = {"startLine": where.line, **({"startColumn": where.column} if where.column else {})}
         result["locations"] = [{"physicalLocation": physical}]
@@ -71,3 +73,9 @@ def fingerprint(finding: Finding) -> str:
     """Rule, file, flag and message template: what stays when lines move."""
     parts = (finding.code, finding.location.file, finding.flag or "", finding.message.template)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def uri(file: str, kind: type[PurePath] = PurePath) -> str:
+    """A path of this system as SARIF writes it: forward slashes, what a URI cannot hold escaped, no `./` in front."""
+    path = kind(file)
+    return ("file:///" if path.drive else "") + quote(path.as_posix(), safe=":/~,@!$&'()*+;=" if path.drive else "/~,@!$&'()*+;=")

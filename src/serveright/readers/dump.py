@@ -57,7 +57,7 @@ def pieces(paths: Iterable[str]) -> Iterator[Piece]:
         path = Path(given)
         files = sorted(_walk(path)) if path.is_dir() else [path]
         for file in files:
-            name = str(file.relative_to(path)) if path.is_dir() else file.name
+            name = file.relative_to(path).as_posix() if path.is_dir() else file.name
             try:
                 yield from _of_file(file, name)
             except OSError as error:
