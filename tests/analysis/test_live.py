@@ -45,3 +45,9 @@ def test_curves() -> None:
     assert found is not None
     assert (round(found.base_s, 9), round(found.slope_s, 9), round(found.error, 9)) == (1.0, 0.5, 0.0)
     assert curve([(1, 1.0)], "request") is None
+
+
+def test_lengths_that_stand_twice_do_not_hide_the_slope() -> None:
+    found = growth([Rung(requests=1, tokens=t, units=t // 16) for t in (160, 1600, 160)], 16)
+    assert found is not None
+    assert found.per_token == 1 / 16

@@ -138,3 +138,17 @@ def test_exchange_backend_follows_phase_topology_and_batch() -> None:
     assert backend(wide, 1024) == "deepep_high_throughput"
     assert backend(one, 32, "prefill") == "deepep_high_throughput"
     assert backend(one, 32) == "allgather_reducescatter"
+
+
+def test_losers_say_what_they_lack_in_the_words_of_the_objective() -> None:
+    big = dense(layers=80, hidden=8192)
+
+    def codes(**asked: object) -> set[str]:
+        return {c.lost_because.code for c in find(big, concurrency=256, **asked).candidates if c.fits and c.lost_because}  # type: ignore[arg-type]
+
+    assert codes(objective="cost") <= {"costs-more", "nearly-equal"}
+    assert "costs-more" in codes(objective="cost")
+    assert codes(objective="latency") == {"slower"}
+    assert codes(objective="context") == codes(objective="users") == {"holds-less"}
+    firsts = sorted(c.estimate.ttft_median_s for c in find(big, concurrency=256).candidates if c.estimate)
+    assert "misses-ttft" in codes(ttft_target_s=1.01 * firsts[0])

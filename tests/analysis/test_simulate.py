@@ -65,3 +65,7 @@ def test_burst_hurts_the_tail_more_than_the_median() -> None:
     got = simulate(TIMES, burst, seats=256)
     assert got.ttft_s["p99"] > 3 * got.ttft_s["p50"]
     assert got.ttft_s["mean"] > got.ttft_s["p50"]
+
+
+def test_requests_of_a_closed_loop_are_there_from_the_start() -> None:
+    assert {request.arrival_s for request in closed(50, (100, 200), (10, 20))} == {0.0}
