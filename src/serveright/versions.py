@@ -1,11 +1,13 @@
 """Release numbers as the engines write them, in order: the one place that compares versions."""
 
 import re
+from functools import lru_cache
 
 _PARTS = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?(?:\.?(rc|a|b|dev|post)(\d{1,9}))?")
 _RANK = {"dev": -4, "a": -3, "b": -2, "rc": -1, None: 0, "post": 1}
 
 
+@lru_cache(4096)
 def release(version: str) -> tuple[int, ...]:
     """A key that sorts: `0.5.4.post3` after `0.5.4`, `0.10.1.1` after `0.10.1`, `0.28.0rc1` before `0.28.0`; what is no version sorts first."""
     match = _PARTS.match(version.strip())

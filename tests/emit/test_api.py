@@ -26,7 +26,7 @@ def planned(model: str, gpu: str, engine: str, tier_bytes: int = 0) -> Deploymen
     loaded, fleet, engines = load_model(model), parse_gpu_spec(gpu), load_engines(engine)
     traffic = with_context(Traffic(concurrency=32, ttft_target_s=2), loaded)
     settings = Settings(context_tokens=traffic.context_tokens, language_only=bool(loaded.shape.towers))
-    best = next(c for c in find(loaded, fleet, traffic, settings, list(engines), "cost", {}).candidates if c.fits)
+    best = next(c for c in find(loaded, fleet, traffic, settings, list(engines)).candidates if c.fits)
     return emitting.deployment(engines[0], loaded, fleet, traffic, best, tier_bytes=tier_bytes, highest_copies=8)
 
 
@@ -44,8 +44,9 @@ def test_plans_are_emitted(plan: tuple[str, str, str]) -> None:
         if format in VERSIONLESS:
             continue
         for file in files:
-            found = [f for f in auditing.audit_text(file.text.encode(), file.name, auditing.Ask()).findings if f.severity != "note"]
-            assert not found, [(f.code, f.message) for f in found]
+            for gpu in (None, plan[1]):
+                found = auditing.audit_text(file.text.encode(), file.name, auditing.Ask(gpu=gpu)).findings
+                assert not found, [(f.code, f.message) for f in found]
     assert {"shell", "docker", "compose", "kubernetes", "kserve", "keda", "hpa", "prometheus", "grafana"} <= set(carried)
 
 

@@ -106,9 +106,10 @@ def facts_of(command: LaunchCommand, gpu: str = "", model: Model | None = None) 
     )
     if model is None:
         return facts
-    model = as_loaded(model, Given(command, table).settings)
+    stored, model = model, as_loaded(model, Given(command, table).settings)
     parsers = choose_parsers(model.shape, model.files.chat_template, catalogue_facts(model), table, load_parser_facts())
     facts = replace(facts, files=model.files, shape=model.shape, checkpoint=model.checkpoint, need=model.need, family=model.family, parsers=parsers)
+    facts = replace(facts, online=model is not stored)
     engine = engine_of(command.engine, command.engine_version)
     if fleet is None or engine is None:
         return facts

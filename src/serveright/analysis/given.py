@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, cast
 
 from msgspec import Struct
@@ -79,8 +80,8 @@ _CONSUMED = frozenset(
 )
 
 
-class Given(Struct, frozen=True):
-    """One command against the table of its version."""
+class Given(Struct, frozen=True, dict=True):
+    """One command against the table of its version. `dict=True` lets what hundreds of questions share be kept."""
 
     command: LaunchCommand
     table: EngineTable
@@ -90,15 +91,22 @@ class Given(Struct, frozen=True):
         """Whether this is a vLLM command."""
         return self.command.engine == "vllm"
 
+    @cached_property
+    def _answers(self) -> dict[tuple[str, ...], tuple[GivenFlag, ...]]:
+        return {}
+
     def canonical(self, name: str) -> str:
         """The table's own name for a flag known under any of its names; the name itself where the version has none."""
         return _names(self.table).get(name, name)
 
     def flags(self, *names: str) -> tuple[GivenFlag, ...]:
         """Every occurrence of any of these flags, in order."""
-        places, canonical = _places(self.command), _names(self.table)
-        found = {place for name in names for known in (name, canonical.get(name, name)) if known in places for place in places[known]}
-        return tuple(self.command.flags[place] for place in sorted(found))
+        kept = self._answers.get(names)
+        if kept is None:
+            places, canonical = _places(self.command), _names(self.table)
+            found = {place for name in names for known in (name, canonical.get(name, name)) if known in places for place in places[known]}
+            kept = self._answers[names] = tuple(self.command.flags[place] for place in sorted(found))
+        return kept
 
     def flag(self, *names: str) -> GivenFlag | None:
         """The occurrence that counts: the last one."""
@@ -171,7 +179,7 @@ class Given(Struct, frozen=True):
             return max(1, explicit)
         return max(1, self.integer("--dp-size", "--data-parallel-size") or 1) if self.on("--enable-dp-attention") else 1
 
-    @property
+    @cached_property
     def parallel(self) -> Parallel:
         """The layout in engine-free words: `tp` shards of one attention rank, `dp` ranks of one deployment."""
         pp = max(1, self.integer("--pipeline-parallel-size", "--pp-size") or 1)
@@ -216,7 +224,7 @@ class Given(Struct, frozen=True):
                 words.append((name, str(value), why))
         return words
 
-    @property
+    @cached_property
     def speculation(self) -> tuple[str, int] | None:
         """(method, drafted tokens) where speculation is on; 0 tokens where left to the engine."""
         if self.vllm:
@@ -237,7 +245,7 @@ class Given(Struct, frozen=True):
         tokens = self.integer("--max-model-len", "--context-length")
         return tokens if tokens is not None and tokens > 0 else None
 
-    @property
+    @cached_property
     def settings(self) -> Settings:
         """The command's wishes for the engine's sizing; every other flag stands in `extra` without its dashes."""
         speculation = self.speculation
@@ -267,7 +275,7 @@ class Given(Struct, frozen=True):
         )
 
     def _extra(self) -> dict[str, str]:
-        used = {self.canonical(name) for name in _CONSUMED}
+        used = _consumed(self.table)
         given = {
             flag.name.lstrip("-"): flag.value or ""
             for flag in self.command.flags
@@ -306,6 +314,21 @@ def _names(table: EngineTable) -> dict[str, str]:
             _NAMES.clear()
         known = (table, {name: flag.name for flag in table.flags for name in (flag.name, *flag.aliases)})
         _NAMES[id(table)] = known
+    return known[1]
+
+
+_CONSUMED_NAMES: dict[int, tuple[EngineTable, frozenset[str]]] = {}
+
+
+def _consumed(table: EngineTable) -> frozenset[str]:
+    """The flags that have a field of their own, by the table's names; kept by table."""
+    known = _CONSUMED_NAMES.get(id(table))
+    if known is None or known[0] is not table:
+        if len(_CONSUMED_NAMES) > 64:
+            _CONSUMED_NAMES.clear()
+        names = _names(table)
+        known = (table, frozenset(names.get(name, name) for name in _CONSUMED))
+        _CONSUMED_NAMES[id(table)] = known
     return known[1]
 
 

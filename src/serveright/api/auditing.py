@@ -199,7 +199,10 @@ def audit_text(raw: bytes, file: str, asked: Ask, *, fix: bool = False, unsafe_f
     suppressions = read_suppressions(text, file)
     contexts = [Context.of(command, facts_of(command, asked)) for command in reading.commands]
     everything = [finding for context in contexts for finding in audit_command(context, asked.select, asked.ignore)]
-    kept = [f for f in everything if not any(one.covers(f) for one in suppressions)] + unused(suppressions, everything)
+    # only where every rule could be asked is a suppression that meets nothing an idle one
+    told = not asked.select and not asked.ignore and all(one.facts.gpu is not None and one.shape is not None for one in contexts)
+    idle = unused([one for one in suppressions if told or not one.reason], everything)
+    kept = [f for f in everything if not any(one.covers(f) for one in suppressions)] + idle
     return AuditReport(
         deployments=tuple(deployed(context, asked) for context in contexts),
         findings=tuple(kept),
@@ -250,7 +253,8 @@ def facts_of(command: LaunchCommand, asked: Ask) -> Facts:
     """Everything the rules may look at beside the command."""
     table = table_of(command.engine, command.engine_version)
     other: EngineName = "sglang" if command.engine == "vllm" else "vllm"
-    fleet = _fleet(command, asked, table)
+    given = Given(command, table)
+    fleet = _fleet(given, asked)
     facts = Facts(
         table=table,
         lore=load_lore(),
@@ -266,16 +270,19 @@ def facts_of(command: LaunchCommand, asked: Ask) -> Facts:
     base = models.base_of(name) if name else None
     if model is None:
         return facts if base is None else _from_base(facts, load_model(base), table)
-    model = as_loaded(model, Given(command, table).settings)
+    stored, model = model, as_loaded(model, given.settings)
     known = model.files.facts
     if base is not None and "parsers" not in known:
         known = {**models.load(base).facts, **known}
     parsers = choose_parsers(model.shape, template(model.files), known, table, load_parser_facts())
-    facts = replace(facts, files=model.files, shape=model.shape, checkpoint=model.checkpoint, need=model.need, family=model.family, parsers=parsers)
+    facts = replace(
+        facts, files=model.files, shape=model.shape, checkpoint=model.checkpoint, need=model.need, family=model.family, parsers=parsers,
+        online=model is not stored,
+    )  # fmt: skip
     engine = _engine_of(command.engine, command.engine_version)
-    if fleet is None or engine is None or not Given(command, table).layout_known:
+    if fleet is None or engine is None or not given.layout_known:
         return facts
-    return _sized(facts, command, engine, model, fleet)
+    return _sized(facts, given, engine, model, fleet)
 
 
 def _from_base(facts: Facts, base: Model, table: EngineTable) -> Facts:
@@ -284,15 +291,16 @@ def _from_base(facts: Facts, base: Model, table: EngineTable) -> Facts:
     return replace(facts, shape=base.shape, family=base.family, parsers=parsers)
 
 
-def _fleet(command: LaunchCommand, asked: Ask, table: EngineTable) -> Fleet | None:
+def _fleet(given: Given, asked: Ask) -> Fleet | None:
     """The GPUs of a command: as asked, else as the file says, as many as the layout takes where it names only the kind; None where neither names a known one."""
+    command = given.command
     name = asked.gpu or command.gpu
     if name is None:
         return None
     try:
         if asked.gpu:
             return parse_gpu_spec(name, None, None)
-        layout = Given(command, table).parallel
+        layout = given.parallel
         return parse_gpu_spec(name, _given_count(command) or layout.gpus * layout.replicas, None if command.nodes == 1 else command.nodes)
     except UserError:
         if asked.gpu:
@@ -320,13 +328,12 @@ def _size(engine: Engine, model: Model, fleet: Fleet, settings: Settings) -> Siz
     return kept[2]
 
 
-def _sized(facts: Facts, command: LaunchCommand, engine: Engine, model: Model, fleet: Fleet) -> Facts:
-    settings = Given(command, facts.table).settings
+def _sized(facts: Facts, given: Given, engine: Engine, model: Model, fleet: Fleet) -> Facts:
 
     def resize(changed: Settings) -> Sized:
         return _size(engine, model, fleet, changed)
 
-    return replace(facts, sized=resize(settings), resize=resize)
+    return replace(facts, sized=resize(given.settings), resize=resize)
 
 
 def deployed(context: Context, asked: Ask) -> Deployed:

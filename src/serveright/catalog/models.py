@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from typing import Any, cast
 
 import msgspec
@@ -24,8 +25,16 @@ def find(name: str) -> ModelFiles | None:
 
 def base_of(checkpoint: str) -> str | None:
     """The catalogue's model that lists `checkpoint` as one of its quantised versions."""
-    wanted = checkpoint.lower()
-    return next((model.id for model in list_models() if wanted in map(str.lower, model.checkpoints)), None)
+    return _bases().get(checkpoint.lower())
+
+
+@cache
+def _bases() -> dict[str, str]:
+    bases: dict[str, str] = {}
+    for model in list_models():
+        for checkpoint in model.checkpoints:
+            bases.setdefault(checkpoint.lower(), model.id)
+    return bases
 
 
 def load(model_id: str) -> ModelFiles:

@@ -74,10 +74,24 @@ def _pairs(node: Node | None, merging: set[int]) -> Iterator[tuple[str, Node, No
 def get(node: Node | None, *path: str) -> Node | None:
     """The value under a path of keys; None where a step is missing."""
     for name in path:
-        node = next((value for key, _, value in pairs(node) if key == name), None)
+        node = _value(node, name)
         if node is None:
             return None
     return node
+
+
+def _value(node: Node | None, name: str) -> Node | None:
+    """The first value of a key, own keys before merged ones."""
+    if not isinstance(node, yaml.MappingNode):
+        return None
+    merges = False
+    for key, value in node.value:
+        if isinstance(key, yaml.ScalarNode):
+            if key.tag == _MERGE:
+                merges = True
+            elif key.value == name:
+                return value
+    return next((value for key, _, value in pairs(node) if key == name), None) if merges else None
 
 
 def items(node: Node | None) -> list[Node]:

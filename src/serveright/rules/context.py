@@ -63,6 +63,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     resize: Callable[[Settings], Sized] | None = None
     read_from: str | None = None
     """The first release whose own code the sizing's refusals follow; for older ones they are likely, not proved."""
+    online: bool = False
+    """The command has plain weights quantised while they load: the format is the command's, not the checkpoint's."""
     parsers: ParserChoice | None = None
     traffic: Traffic | None = None
 

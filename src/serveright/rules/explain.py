@@ -75,7 +75,7 @@ def _quantization(context: Context, given: GivenFlag) -> Msg:
     if context.checkpoint is None:
         return msg("names the weights' format; checkpoints usually say it themselves")
     own = context.checkpoint.method
-    if own == "none":
+    if own == "none" or context.facts.online:
         return msg("quantises a 16-bit checkpoint while loading")
     return msg("the checkpoint says {own} itself; the flag is not needed", own=own)
 

@@ -53,7 +53,10 @@ def check(context: Context) -> Iterator[Hit]:
     room = sized.capacity.per_rank_concurrency
     if room < 1:
         most = int(length * room * 0.98)
-        margin = room >= 0.93
+        memory = sized.memory
+        shortfall = sized.capacity.request_bytes - memory.kv_pool_bytes
+        # a third of what is neither weights nor cache: our estimate of it is not surer than that
+        margin = room >= 0.93 or shortfall * 3 <= memory.budget_bytes - memory.weights_bytes - memory.kv_pool_bytes
         yield Hit(
             message=msg(
                 "one request of {length:n} tokens needs {need:gib}; {have:gib} are left for cache",

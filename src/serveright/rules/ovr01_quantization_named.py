@@ -36,6 +36,7 @@ SINCE = "0.1"
 EXAMPLES = (
     bad("vllm serve Qwen/Qwen3-32B-AWQ --quantization awq", gpu="1xh200"),
     good("vllm serve Qwen/Qwen3-32B-AWQ", gpu="1xh200"),
+    good("vllm serve Qwen/Qwen3-32B --quantization fp8", gpu="1xh200"),
 )
 _SLOW = {"awq": "awq_marlin", "gptq": "gptq_marlin"}
 
@@ -50,7 +51,7 @@ def check(context: Context) -> Iterator[Hit]:
         if asked in _SLOW and context.vllm:
             yield _slow(given, asked)
         return
-    if not context.quantised:
+    if not context.quantised or context.facts.online:
         return
     if context.vllm and asked in _SLOW:
         yield _slow(given, asked)
