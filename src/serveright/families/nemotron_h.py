@@ -1,6 +1,7 @@
 """Nemotron-H to Nemotron-3.5: each layer is one thing only, a Mamba-2 mixer, an attention, an MLP or a block of experts, as a string or a list says."""
 
 from collections import Counter
+from typing import Any, cast
 
 from serveright.families import attention, recurrent
 from serveright.families import ffn as feed
@@ -22,10 +23,12 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     """A `ModelShape` from the config's own fields. Raises InputError for missing ones."""
     frame = open_frame(fields, text_of(fields), root="backbone.", nested_root="language_model.backbone.", nested_head="language_model.lm_head")
     text = frame.text
-    words = layer_words(text, ("hybrid_override_pattern", "layers_block_type"))
+    own = _own_blocks(text)
+    words = _block_words(text, own) if own else layer_words(text, ("hybrid_override_pattern", "layers_block_type"))
     text.ignore("num_hidden_layers", "mlp_hidden_act", "mlp_bias", "use_bias", "sliding_window", "expand", "moe_shared_expert_overlap")
     reader = _Reader(frame, words)
-    blocks = [reader.block(f"{frame.root}layers.{i}", i, word) for i, word in enumerate(words)]
+    readers = [_Reader(replace(frame, text=block), [word]) for block, word in zip(own, words, strict=True)] if own else [reader] * len(words)
+    blocks = [one.block(f"{frame.root}layers.{i}", i, word) for i, (one, word) in enumerate(zip(readers, words, strict=True))]
     for key in ("vision_config", "sound_config", "audio_config"):
         child = fields.child(key)
         if child is not None:
@@ -48,6 +51,31 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
 def layer_words(text: Fields, keys: tuple[str, str]) -> list[str]:
     """One word a layer from the letters (M Mamba, * attention, - MLP, E experts) or the list of words."""
     letters, listed = text.text(keys[0]), text.items(keys[1])
+def _own_blocks(text: Fields) -> list[Fields]:
+    """The config as each layer sees it where `block_configs` gives layers sizes of their own (Puzzle); empty where it does not."""
+    listed = text.items("block_configs")
+    if not listed:
+        return []
+    found: list[Fields] = []
+    for i, block in enumerate(listed):
+        if not isinstance(block, dict):
+            raise InputError(
+                msg("{file}: {key} is {value}, not an object", file=text.file, key=text.at(f"block_configs[{i}]"), value=repr(cast("object", block))[:80])
+            )
+        merged: dict[str, Any] = {**text.raw, **cast("dict[str, Any]", block)}
+        found.append(Fields(merged, text.at(f"block_configs[{i}]"), file=text.file))
+    text.note("block_configs", msg("{count} layers have dimensions of their own", count=len(found)), "…")
+    return found
+
+
+def _block_words(text: Fields, own: list[Fields]) -> list[str]:
+    words = [block.text("block_type") or "?" for block in own]
+    text.ignore("hybrid_override_pattern", "layers_block_type", "mtp_block_configs")
+    summary = ", ".join(f"{number} {word}" for word, number in Counter(words).items())
+    text.note("block_configs", msg("layers by kind: {summary}", summary=summary), "…")
+    return words
+
+
     key = keys[0] if letters else keys[1]
     words = [_LETTERS.get(letter, letter) for letter in letters] if letters else [_WORDS.get(str(word), str(word)) for word in listed or ()]
     if not words:
