@@ -3,6 +3,9 @@
 from collections import Counter
 from typing import Any, cast
 
+from msgspec.structs import replace
+
+from serveright.errors import InputError
 from serveright.families import attention, recurrent
 from serveright.families import ffn as feed
 from serveright.families.blocks import gqa, linear, norm
@@ -48,9 +51,6 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     )
 
 
-def layer_words(text: Fields, keys: tuple[str, str]) -> list[str]:
-    """One word a layer from the letters (M Mamba, * attention, - MLP, E experts) or the list of words."""
-    letters, listed = text.text(keys[0]), text.items(keys[1])
 def _own_blocks(text: Fields) -> list[Fields]:
     """The config as each layer sees it where `block_configs` gives layers sizes of their own (Puzzle); empty where it does not."""
     listed = text.items("block_configs")
@@ -76,6 +76,9 @@ def _block_words(text: Fields, own: list[Fields]) -> list[str]:
     return words
 
 
+def layer_words(text: Fields, keys: tuple[str, str]) -> list[str]:
+    """One word a layer from the letters (M Mamba, * attention, - MLP, E experts) or the list of words."""
+    letters, listed = text.text(keys[0]), text.items(keys[1])
     key = keys[0] if letters else keys[1]
     words = [_LETTERS.get(letter, letter) for letter in letters] if letters else [_WORDS.get(str(word), str(word)) for word in listed or ()]
     if not words:
