@@ -5,6 +5,7 @@ import random
 import pytest
 
 from serveright import api
+from serveright.api.asking import traffic_of
 from serveright.api.planning import Wishes
 from serveright.errors import UserError
 from serveright.readers.expert_load import ExpertLoad
@@ -125,3 +126,16 @@ def test_plan_shows_what_its_own_audit_says() -> None:
     report = ask()
     assert report.findings
     assert all(f.severity == "note" for f in report.findings)
+
+
+def test_a_length_the_model_does_not_read_gives_no_command() -> None:
+    report = api.plan("Qwen/Qwen3-8B", "2xh100", Traffic(concurrency=4, context_tokens=60_000))
+    assert report.chosen is None
+    assert report.ways_out[0].values == {"n": 60_000, "window": 40_960}
+
+
+def test_a_presets_length_gives_way_where_its_requests_still_fit() -> None:
+    report = api.plan("Qwen/Qwen3-8B", "2xh100", traffic_of("evaluation", {}))
+    assert report.chosen is not None
+    assert report.steps["design"]["traffic"].context_tokens == 40_960
+    assert api.plan("Qwen/Qwen3-8B", "2xh100", traffic_of("long-document", {})).chosen is None

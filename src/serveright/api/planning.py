@@ -26,6 +26,7 @@ from serveright.api.sizing import result, size_on
 from serveright.api.ways_out import past_a_block, ways_out
 from serveright.catalog.calibration import load_performance
 from serveright.catalog.gpus import parse_gpu_spec
+from serveright.catalog.traffic import load_traffic, presets
 from serveright.outputs import shell
 from serveright.readers.expert_load import ExpertLoad
 from serveright.readers.local_memory import LocalMemory
@@ -38,7 +39,7 @@ from serveright.types.hardware import Fleet
 from serveright.types.report import Finding
 from serveright.types.reports import Chosen, EngineVersion, GpuCount, PlanCandidate, PlanReport
 from serveright.types.source import ModelFiles
-from serveright.types.text import Msg
+from serveright.types.text import Msg, msg
 from serveright.types.traffic import Traffic
 
 USUAL_CONTEXT = 32768
@@ -93,7 +94,9 @@ def plan(
     )
     engines = tuple(with_local_memory(e, wishes.memory) for e in load_engines(engine))
     checks = {e.name: checking.check_on(e, loaded, fleet, wished) for e in engines}
-    runnable = [e for e in engines if checks[e.name].verdict != "blocked"]
+    window = loaded.shape.max_context_tokens
+    too_long = window is not None and (asked.context_tokens or 0) > window
+    runnable = [] if too_long else [e for e in engines if checks[e.name].verdict != "blocked"]
     variants = (loaded, *siblings(loaded, fleet.gpu)) if wishes.other_checkpoints else (loaded,)
     question = _question(loaded, fleet, asked, wishes)
     searching = Searching(variants=variants, engines=tuple(runnable), settings=wished)
@@ -108,7 +111,9 @@ def plan(
     report = _report(loaded, variants, question, wished, engines, checks, found)
     report = msgspec.structs.replace(report, anchors=points, **_beside(question, variants, engines, found, wishes))
     report = msgspec.structs.replace(report, findings=_own_findings(report))
-    if not wishes.curves:
+    if too_long:
+        report = msgspec.structs.replace(report, ways_out=(_beyond(asked.context_tokens or 0, window or 0),))
+    if not wishes.curves or too_long:
         return report
     from serveright.api.curves import plan_curves
 
@@ -116,11 +121,20 @@ def plan(
 
 
 def with_context(traffic: Traffic, model: Model) -> Traffic:
-    """The longest request: as asked, else `USUAL_CONTEXT` or what p95 prompt and answer need, within what the model can."""
-    if traffic.context_tokens is not None:
+    """The longest request: as asked, else `USUAL_CONTEXT` or what p95 prompt and answer need, within what the model can; a preset's own length gives way too."""
+    whole = traffic.input_tokens[1] + traffic.output_tokens[1]
+    window = model.shape.max_context_tokens
+    usual = load_traffic(traffic.preset).context_tokens if traffic.preset in presets() else None
+    if traffic.context_tokens is not None and (traffic.context_tokens != usual or (window or whole) < whole):
         return traffic
-    need = max(USUAL_CONTEXT, traffic.input_tokens[1] + traffic.output_tokens[1])
-    return msgspec.structs.replace(traffic, context_tokens=min(need, model.shape.max_context_tokens or need))
+    need = traffic.context_tokens or max(USUAL_CONTEXT, whole)
+    return msgspec.structs.replace(traffic, context_tokens=min(need, window or need))
+
+
+def _beyond(asked: int, window: int) -> Msg:
+    return msg(
+        "requests of {n:n} tokens are asked for; the model reads {window:n}: plan for that, or set rope scaling in its config first", n=asked, window=window
+    )
 
 
 class Searching(Struct, frozen=True, kw_only=True):

@@ -131,6 +131,11 @@ def _write(option: str, file: str, data: bytes) -> None:
         raise InputError(msg("{option} {file}: cannot be written ({why})", option=option, file=file, why=error.strerror or "")) from error
 
 
+def lang_option(function: Callable[..., None]) -> Callable[..., None]:
+    """--lang for verbs without a report; it was read before click parses (`language`)."""
+    return click.option("--lang", type=click.Choice(LANGUAGES), default=LANG, expose_value=False, help=say(msg("Language of the prose.")))(function)
+
+
 def output(formats: tuple[str, ...] = FORMATS, *, watch: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Adds the common options and hands the command one `out: Output`; `watch` False where the verb watches something of its own."""
 

@@ -2,7 +2,7 @@
 
 import click
 
-from serveright.cli.options import say
+from serveright.cli.options import lang_option, say
 from serveright.errors import UsageError
 from serveright.types.text import msg
 
@@ -10,6 +10,7 @@ from serveright.types.text import msg
 @click.command("mcp", help=say(msg("Serve agents over the Model Context Protocol: stdio by default, streamable HTTP with --http.")))
 @click.option("--http", is_flag=True, help=say(msg("Listen on http://127.0.0.1:PORT/mcp instead of standard input.")))
 @click.option("--port", type=click.IntRange(1, 65535), default=8211, show_default=True, help=say(msg("Port for --http.")))
+@lang_option
 def command(http: bool, port: int) -> None:
     """Run until the client leaves or the user interrupts."""
     try:

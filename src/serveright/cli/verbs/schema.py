@@ -2,13 +2,14 @@
 
 import click
 
-from serveright.cli.options import say
+from serveright.cli.options import lang_option, say
 from serveright.errors import UnknownName
 from serveright.types.text import msg
 
 
 @click.command("schema", help=say(msg("Print the JSON Schema of a verb's --json output; without VERB, the verbs that have one.")))
 @click.argument("verb", required=False, metavar="[VERB]")
+@lang_option
 def command(verb: str | None) -> None:
     """Print one schema, or the names."""
     from serveright.outputs import json

@@ -5,7 +5,7 @@ import threading
 
 import click
 
-from serveright.cli.options import LANG, say
+from serveright.cli.options import LANG, lang_option, say
 from serveright.errors import UsageError
 from serveright.types.text import msg
 
@@ -13,6 +13,7 @@ from serveright.types.text import msg
 @click.command("serve", help=say(msg("Open the page: design, compare, choose, audit, diagnose, learn, look facts up. Answers on 127.0.0.1 only.")))
 @click.option("--port", type=click.IntRange(0, 65535), default=8210, show_default=True, help=say(msg("Port to listen on; 0 takes a free one.")))
 @click.option("--allow-hub", is_flag=True, help=say(msg("Fetch the config of a Hub id that is typed in; without it the page never uses the network.")))
+@lang_option
 def command(port: int, allow_hub: bool) -> None:
     """Run until interrupted."""
     try:

@@ -155,10 +155,11 @@ def _asked(traffic: Traffic, objective: str) -> Msg:
     """The question in one line: load, lengths, targets, what ranks."""
     load = msg("{n:n} at once", n=traffic.concurrency) if traffic.concurrency else msg("{n:g} a second", n=traffic.rate_per_s or 0.0)
     return msg(
-        "asked: {load}, {input:n} tokens in, {output:n} out{targets}; ranked by {objective}",
+        "asked: {load}, {input:n} tokens in, {output:n} out, {longest:n} at most{targets}; ranked by {objective}",
         load=load,
         input=traffic.input_tokens[0],
         output=traffic.output_tokens[0],
+        longest=traffic.context_tokens or 0,
         targets=_targets(traffic),
         objective=OBJECTIVES[objective],
     )

@@ -172,12 +172,23 @@ def only(deployment: Deployment, format: str, engine: str) -> None:
         )
 
 
+_JOINED_BY: dict[JoinName, str] = {
+    "mp": "--nnodes",
+    "ray": "Ray",
+    "data_parallel": "--data-parallel-address",
+    "hybrid_lb": "--data-parallel-hybrid-lb",
+    "external_lb": "--data-parallel-external-lb",
+    "sglang": "--dist-init-addr",
+}
+"""What the user would write for each way of joining."""
+
+
 def needs_join(role: Role, format: str, *names: JoinName) -> Join:
     """The join a format is about. Raises UsageError where this version or layout has none."""
     join = join_of(role, *names)
     if join is None:
         raise UsageError(
-            msg("--emit {format}: this version or layout cannot be joined that way ({names})", format=format, names=", ".join(names)),
+            msg("--emit {format}: this version or layout cannot be joined that way ({names})", format=format, names=", ".join(_JOINED_BY[name] for name in names)),
             msg("Data-parallel formats need --dp above 1, multi-node ones a copy larger than a node, and a version with the flags."),
         )
     return join
