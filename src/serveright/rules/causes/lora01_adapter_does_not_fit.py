@@ -14,6 +14,7 @@ CAUSE = CauseRule(
     ),
     effect="crash",
     speaks={
+        "symptom:adapter_fails": 3,
         "log:lora_off": 6,
         "log:lora_rank": 7,
         "log:refused_lora": 5,

@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Start with a larger --limit-mm-per-prompt (SGLang: --limit-mm-data-per-request), or send fewer."),),
     effect="wrong_output",
     speaks={
+        "symptom:too_many_items": 3.5,
         "log:mm_count": 6,
     },
 )

@@ -17,6 +17,8 @@ UNFOUND = 3.0
 """What it counts against a cause that the audit would have found, with command and model at hand, and did not."""
 NONE_OF_THESE = 1.2
 """Score of an explanation nobody wrote down."""
+MOOD = 0.45
+"""Weights up to this, by themselves, speak for nothing."""
 SHOWN = 8
 LEAST = 0.02
 """Causes with a smaller share are not shown."""
@@ -96,7 +98,7 @@ def score(signs: Sequence[Sign], findings: Sequence[Finding], engine: str | None
     if "derived:ended_with_error" in by_key and "derived:started" not in by_key:
         leaning = {"crash"}
     scored = [_score(cause, by_key, findings, leaning) for cause in all_causes() if _possible(cause, by_key, engine)]
-    return sorted((one for one in scored if one.speaks or one.findings), key=lambda one: -one.score)
+    return sorted((one for one in scored if one.findings or sum(one.cause.speaks[sign.key] for sign in one.speaks) > MOOD), key=lambda one: -one.score)
 
 
 def _possible(cause: CauseRule, signs: Mapping[str, Sign], engine: str | None) -> bool:
