@@ -4,10 +4,11 @@ import pickle
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from serveright.errors import InputError
-from serveright.readers.expert_load import read_expert_load
+from serveright.readers.expert_load import _tensor, read_expert_load  # pyright: ignore[reportPrivateUsage]
 
 HERE = Path(__file__).parent / "expert_load"
 
@@ -54,3 +55,29 @@ def test_a_pickle_that_calls_something_is_refused(tmp_path: Path) -> None:
         archive.writestr("a/data.pkl", pickle.dumps({"logical_count": Evil()}))
     with pytest.raises(InputError, match="no expert load"):
         read_expert_load(str(tmp_path / "evil.pt"))
+
+
+def test_a_tensor_that_repeats_itself_without_end_is_refused(tmp_path: Path) -> None:
+    """Strides of 0 make eight bytes look like exabytes."""
+    written = (HERE / "sglang_stat.pt").read_bytes()
+
+    with pytest.raises(pickle.UnpicklingError):
+        _tensor(np.zeros(1), 0, (10**9, 10**9), (0, 0))
+    for cut in (10, len(written) // 2, len(written) - 30):
+        (tmp_path / "cut.pt").write_bytes(written[:cut])
+        with pytest.raises(InputError, match="no expert load"):
+            read_expert_load(str(tmp_path / "cut.pt"))
+
+
+def test_an_encrypted_or_foreign_archive_is_refused(tmp_path: Path) -> None:
+    written = bytearray((HERE / "sglang_stat.pt").read_bytes())
+    place = written.rfind(b"PK\x01\x02")
+    for offset, value in ((8, 1), (10, 99)):  # the flag of encryption, a method nobody knows
+        changed = bytearray(written)
+        at = changed.find(b"PK\x01\x02")
+        while 0 <= at <= place:
+            changed[at + offset] = value
+            at = changed.find(b"PK\x01\x02", at + 4)
+        (tmp_path / "x.pt").write_bytes(changed)
+        with pytest.raises(InputError, match="no expert load"):
+            read_expert_load(str(tmp_path / "x.pt"))

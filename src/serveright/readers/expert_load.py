@@ -7,8 +7,10 @@ import io
 import pickle
 import re
 import zipfile
+import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
@@ -146,6 +148,22 @@ def _checked(path: str, rows: "Sequence[Sequence[float]] | np.ndarray[Any, Any]"
     return kept
 
 
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    StopIteration,
+    LookupError,
+    ValueError,
+    TypeError,
+    EOFError,
+    AttributeError,
+    ArithmeticError,
+    RuntimeError,
+    MemoryError,
+)
+"""What zipfile and pickle raise for bytes that are no such file: cut off, encrypted, packed by another method, nested without end."""
+
+
 class _Storage(Struct, frozen=True):
     kind: str
 
@@ -179,7 +197,7 @@ def _tensor(storage: Any, offset: int, size: Sequence[int], stride: Sequence[int
     if not size:
         return storage[offset]
     last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
-    if min(size) < 0 or min(stride) < 0 or not 0 <= last < len(storage):
+    if min(size) < 0 or min(stride) < 0 or not 0 <= last < len(storage) or prod(size) > LIMIT_BYTES:
         raise pickle.UnpicklingError("tensor outside its storage")
     return np.lib.stride_tricks.as_strided(storage[offset:], tuple(size), tuple(step * storage.itemsize for step in stride))
 
@@ -191,8 +209,10 @@ def _torch(path: str, data: bytes) -> dict[str, Any]:
         if sum(entry.file_size for entry in archive.infolist()) > LIMIT_BYTES:
             raise _wrong(path, msg("larger than any such dump"))
         found: Any = _Tensors(archive.read(name), archive, name.rsplit("/", 1)[0]).load()
-    except (zipfile.BadZipFile, StopIteration, pickle.UnpicklingError, KeyError, ValueError, TypeError, IndexError, EOFError, AttributeError) as error:
-        raise _wrong(path, msg("not a PyTorch file of plain tensors ({why})", why=str(error))) from error
+    except pickle.UnpicklingError as error:
+        raise _wrong(path, msg("not a PyTorch file of plain tensors ({why})", why=str(error)[:200])) from error
+    except _DAMAGED as error:
+        raise _wrong(path, msg("the PyTorch file is damaged or of another kind")) from error
     if not isinstance(found, dict):
         raise _wrong(path, msg("the file holds no dictionary"))
     return cast("dict[str, Any]", found)
