@@ -1,7 +1,7 @@
 """Small models and GPUs for the performance tests, and a calibration with round factors."""
 
 from serveright.analysis.work import ModelWork, model_work
-from serveright.types.calibration import Calibration, Hardware, Scheduling
+from serveright.types.calibration import Calibration, ExpertKernel, Hardware, Scheduling
 from serveright.types.engine import Capacity, EngineLayout, MemorySplit, Resolved, Settings, Sized
 from serveright.types.hardware import Gpu, Interconnect
 from serveright.types.model import Attention, Ffn, Latent, Layer, ModelShape, NumberFormat, Weight
@@ -9,14 +9,17 @@ from serveright.types.model import Attention, Ffn, Latent, Layer, ModelShape, Nu
 BF16 = NumberFormat(name="bf16", bits=16)
 FP8 = NumberFormat(name="fp8", bits=8, activation_bits=8)
 HARDWARE = Hardware(
-    dense_bandwidth=0.88, expert_bandwidth=0.75, unpacked_bandwidth=0.9, cache_bandwidth=0.75, dense_compute=0.9, expert_compute=0.45, attention_compute=0.35,
+    dense_bandwidth=0.88, expert_bandwidth=1.0, expert_floor=0.6, cache_bandwidth=0.75, dense_compute=0.9, expert_compute=1.0, attention_compute=0.35,
     routing_spread=0.88, kernel_s=4.5e-6, kernel_width=0.5, latent_kernel=1.0, recurrent_kernel=1.2, expert_kernel=1.0, step_s=4e-4, sequence_s=3e-6,
     collective_latency=0.6, collective_bandwidth=0.6, exchange_bandwidth=0.6, prefill_fixed=0.4, overlap=0.9, queue=0.7,
 )  # fmt: skip
+FORMATS = {"bf16": 16, "fp8": 8, "int4": 16, "mxfp4": 8, "nvfp4": 4, "mxfp4-unpacked": 16, "nvfp4-unpacked": 16}
+EXPERT_KERNELS = {f"*/*/{name}": ExpertKernel(floor_s=3e-5, bandwidth=0.75, compute=0.25, bits=bits) for name, bits in FORMATS.items()}
 INTERVALS = {f"{name}{tail}": (0.7, 1.4) for name in ("tpot", "throughput", "ttft_mean", "ttft_median") for tail in ("", "/unseen")}
 CALIBRATION = Calibration(
     source="test", as_of="2026-11-29", rows=0, hardware=HARDWARE, gemm={"bf16": 0.76, "fp16": 0.76, "fp8": 0.56, "int8": 0.56, "fp4": 0.4},
-    collective_s={"nvlink": 5e-6, "xgmi": 1e-5, "pcie": 2.5e-5, "network": 2.5e-5}, scheduling={"*/*": Scheduling(request_s=0.03, poll_steps=3)}, interval=INTERVALS,
+    collective_s={"nvlink": 5e-6, "xgmi": 1e-5, "pcie": 2.5e-5, "network": 2.5e-5}, expert_kernels=EXPERT_KERNELS,
+    scheduling={"*/*": Scheduling(request_s=0.03, poll_steps=3)}, interval=INTERVALS,
 )  # fmt: skip
 
 

@@ -22,10 +22,10 @@ REASONS = """
 What the worst cells have in common:
 - AMD (MI300X, MI355X): software grew up to 1.6 times faster within six months of the measurements. One age slope for the line and one level per generation
   are all that other models can teach; a model measured on one AMD GPU alone is predicted at the usual pace when that GPU is left out, and AMD intervals stay too narrow for it.
-- gpt-oss: TensorRT-LLM runs its MXFP4 experts by slow paths on Hopper (-27 %) and by very fast fused ones on Blackwell (+25 %). Shape and format are the same
-  in both, so counting kernels cannot tell them apart.
+- gpt-oss on Blackwell: its expert kernels are priced from the table of isolated kernels (as slow as measured on Hopper), but whole steps are faster than
+  other models' floors suggest.
 - Qwen3.5-397B (gated delta rule): the only recurrent model measured; left out, its kernels are priced by a prior.
-- TTFT means of the gap sweeps under SGLang: how the first burst was sent is not stated; the median is a server's property, the mean the client's.
+- TTFT means of the gap analysis: how requests were sent is not stated; the median is a server's property, the mean the client's.
 """
 SMALLEST_GROUP = 10
 SEED = 1

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from serveright.types.calibration import Calibration, Hardware, Scheduling
 from tools.fit import drafted, evaluate
+from tools.fit.kernels import expert_kernels
 from tools.fit.material import ROOT, SHARED
 from tools.fit.model import TARGETS
 from tools.fit.rows import NEWEST_DATE, REFERENCE_DATE, load
@@ -41,7 +42,17 @@ def start() -> Calibration:
     """A calibration that only the split needs: GEMM shares and latencies."""
     hardware = Hardware(**{name: centre for name, (centre, _) in PRIOR.items()})
     table = {"*/*": Scheduling(**{name: centre for name, (centre, _, _) in KEYED.items()})}
-    return Calibration(source="", as_of=AS_OF, rows=0, hardware=hardware, gemm=gemm_shares(), collective_s=COLLECTIVE_S, scheduling=table, interval={})
+    return Calibration(
+        source="",
+        as_of=AS_OF,
+        rows=0,
+        hardware=hardware,
+        gemm=gemm_shares(),
+        collective_s=COLLECTIVE_S,
+        expert_kernels=expert_kernels(),
+        scheduling=table,
+        interval={},
+    )
 
 
 def main() -> int:
@@ -86,6 +97,12 @@ def toml(calibration: Calibration) -> str:
         lines += ["", f"[{name}]", *(f"{key} = {number(value)}" for key, value in table.items())]
     lines += ["", "[interval]", *(f'"{key}" = [{number(low)}, {number(high)}]' for key, (low, high) in calibration.interval.items())]
     lines += ["", "[cells]", *(f'"{key}" = {number(value)}' for key, value in calibration.cells.items())]
+    for key, kernel in sorted(calibration.expert_kernels.items()):
+        lines += [
+            "",
+            f'[expert_kernels."{key}"]',
+            *(f"{name} = {value if name == 'bits' else number(value)}" for name, value in structs.asdict(kernel).items()),
+        ]
     for key, row in calibration.scheduling.items():
         lines += ["", f'[scheduling."{key}"]', *(f"{name} = {number(value)}" for name, value in structs.asdict(row).items())]
     return "\n".join(lines) + "\n"

@@ -16,10 +16,10 @@ from tools.fit.rows import Point
 
 Array = Any
 WorkOf = Callable[[Point], ModelWork]
-BURST = {"inferencex": 0.12, "gap/sglang": 0.6, "gap/trtllm": 0.25, "gap/vllm": 0.15}
-"""Where the search for the burst share starts, by how the points were measured: InferenceX sends 10 requests per seat, the gap sweeps do not say."""
-WAVES, TOGETHER = "gap/sglang", 0.35
-"""Equal requests under a scheduler that puts prefill first stay together in waves."""
+BURST = {"inferencex": 0.12, "gap/sglang": 0.15, "sla/sglang": 0.15, "grid/sglang": 0.3, "gap/trtllm": 0.25, "gap/vllm": 0.15}
+"""Where the search for the burst share starts, by how the points were measured: InferenceX sends 10 requests per seat, the gap analysis does not say."""
+TOGETHER = {"gap/sglang": 0.9, "sla/sglang": 0.3}
+"""The same for requests in waves (`Load.together`): equal requests under a scheduler that puts prefill first."""
 
 
 class Stack(Struct, kw_only=True):
@@ -35,15 +35,20 @@ class Stack(Struct, kw_only=True):
     cells: list[str]
     """`analysis.generation.cell` of each point."""
     gpus: Array
+    held: Array
+    """`Point.held_steps`."""
     measured: dict[str, Array]
 
 
 def kv_itemsize(point: Point) -> float:
-    """Bytes of a cached element as these engines store it by default for these checkpoints."""
-    if point.precision == "bf16" or point.model == "openai/gpt-oss-120b":
+    """Bytes of a cached element: what InferenceX's published scripts set (`kv-cache-dtype`), else the engine's default for the checkpoint."""
+    blackwell = generation_of(point.gpu) == "blackwell"
+    if point.precision == "bf16":
         return 2.0
+    if point.model == "openai/gpt-oss-120b":
+        return 1.0 if blackwell else 2.0
     if point.engine == "sglang":
-        return 1.0 if generation_of(point.gpu) == "blackwell" and point.precision == "fp4" else 2.0
+        return 1.0 if blackwell and (point.precision == "fp4" or point.harness == "inferencex") else 2.0
     return 1.0
 
 
@@ -62,7 +67,7 @@ def stack(points: Sequence[Point], work_of: WorkOf, gpus: dict[str, Gpu], calibr
     rooms: list[float] = []
     for point in points:
         work, gpu = work_of(point), gpus[point.gpu]
-        splits.append(split(work, gpu, point.parallel, calibration, kv_itemsize(point), shared_dense=point.engine != "vllm"))
+        splits.append(split(work, gpu, point.parallel, calibration, kv_itemsize(point), engine=point.engine))
         rooms.append(_room(point, work, gpu))
     keys = sorted({f"{point.engine}/{generation(gpus[point.gpu])}" for point in points})
 
@@ -76,7 +81,7 @@ def stack(points: Sequence[Point], work_of: WorkOf, gpus: dict[str, Gpu], calibr
             room=floats(rooms), age_years=array(lambda p: p.age_years), receive_steps=array(lambda p: p.receive_steps),
         ),
         key_index=np.array([keys.index(f"{point.engine}/{generation(gpus[point.gpu])}") for point in points]),
-        harness_index=np.array([list(BURST).index(harness(point)) for point in points]), gpus=array(lambda p: p.parallel.gpus),
+        harness_index=np.array([list(BURST).index(harness(point)) for point in points]), gpus=array(lambda p: p.parallel.gpus), held=array(lambda p: p.held_steps),
         measured={name: array(read) for name, read in TARGETS.items()},
     )  # fmt: skip
 
@@ -106,7 +111,7 @@ def _stacked(splits: list[Split]) -> Any:
         names = [name for name in items[0].__struct_fields__ if name not in ("experts", "rows")]
         return {name: floats([getattr(item, name) for item in items]) for name in names}
 
-    no_experts = SplitExperts(bytes_s=0, unpacked_s=0, flop_s=0, share=0.5)
+    no_experts = SplitExperts(bytes_s=0, flop_s=0, share=0.5, bandwidth=1, compute=1, floor_s=0)
     no_rows = SplitRows(bytes_s=0, flop_s=0, prefill_flop_s=0, per_token=1, cap=1)
     experts = _padded([item.experts for item in splits], no_experts)
     rows = _padded([item.rows for item in splits], no_rows)
@@ -122,23 +127,28 @@ def _padded(columns: list[tuple[Any, ...]], filler: Any) -> list[list[Any]]:
 
 def harness(point: Point) -> str:
     """Key of `BURST`."""
-    return point.harness if point.harness in BURST else f"{point.harness}/{point.engine}"
+    if point.harness in BURST:
+        return point.harness
+    key = f"{point.harness}/{point.engine}"
+    return key if key in BURST else f"gap/{point.engine}"
 
 
 class Bench(Struct, kw_only=True):
-    """What belongs to how points were measured, not to an engine: burst share by entry of `BURST`, share of a script's receive interval that a request waits."""
+    """What belongs to how points were measured, not to an engine: burst share by entry of `BURST`, share of requests in waves, share of a script's receive
+    interval that a request waits."""
 
     bursts: Sequence[float]
+    together: dict[str, float]
     receive_share: float
 
 
 def predict(data: Stack, hardware: Hardware, engines: Scheduling, bench: Bench) -> dict[str, Array]:
     """Predictions of every target; `engines` has one value per point in each field."""
     shares = np.array(bench.bursts)
-    waves = np.array([TOGETHER if name == WAVES else 0.0 for name in BURST])
+    waves = np.array([bench.together.get(name, 0.0) for name in BURST])
     load = structs.replace(
         data.load, burst_share=shares[data.harness_index], together=waves[data.harness_index], cold=1.0,
-        receive_steps=data.load.receive_steps * bench.receive_share,
+        receive_steps=data.load.receive_steps * bench.receive_share + data.held,
     )  # fmt: skip
     service: Service = closed_loop(data.work, hardware, engines, load)
     rate: Array = service.requests_per_s

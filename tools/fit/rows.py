@@ -38,6 +38,10 @@ NEWEST_DATE = "2026-06"
 RECEIVE_STEPS = (10.0, 30.0)
 """What InferenceX's scripts for SGLang on B200 set below and from `RECEIVE_BUSY` requests at once (its published benchmark scripts)."""
 RECEIVE_BUSY = 16
+HELD_STEPS = 20.0
+"""`batch_wait_timeout_iters` of InferenceX's TensorRT-LLM scripts for Llama-70B at 1k/1k below TP 8: a request is held back for company so long."""
+GRID = {(1024, 1024), (1024, 8192), (8192, 1024)}
+"""Lengths of InferenceX, on which part of the gap analysis was run too."""
 
 
 class Point(Struct, kw_only=True):
@@ -54,6 +58,8 @@ class Point(Struct, kw_only=True):
     output_tokens: float
     nominal: tuple[int, int]
     harness: str
+    """Who measured, how: `inferencex`; parts of the gap analysis by their lengths: `grid` (those of InferenceX), `sla` (round thousands, concurrency searched
+    for a target), `gap` (the others)."""
     age_years: float
     tpot: float
     ttft_mean: float | None
@@ -63,6 +69,8 @@ class Point(Struct, kw_only=True):
     repeats: int = 1
     receive_steps: float = 0.0
     """Steps between two looks for new requests where the benchmark's script set more than one (SGLang `--scheduler-recv-interval`)."""
+    held_steps: float = 0.0
+    """Steps a new request is held back for company where the script said so."""
 
     @property
     def cell(self) -> tuple[str, ...]:
@@ -176,9 +184,10 @@ def _fold(rows: list[tuple[Record, Parallel]]) -> Point:
     return Point(
         id=row["id"], model=base_model(row["model"]) or "", precision=row["precision"] or "bf16", gpu=GPUS[row["gpu"]], engine=ENGINES[row["engine"]],
         parallel=parallel, concurrency=float(row["concurrency"]), input_tokens=row["isl"] * length, output_tokens=row["osl"] * length,
-        nominal=(row["isl"], row["osl"]), harness="inferencex" if inference_x else "gap", age_years=_age(row["date"]),
+        nominal=(row["isl"], row["osl"]), harness="inferencex" if inference_x else _campaign(row["isl"], row["osl"]), age_years=_age(row["date"]),
         tpot=tpot / 1e3, ttft_mean=ttft_mean / 1e3 if ttft_mean else None, ttft_median=ttft_median / 1e3 if ttft_median else None,
         per_gpu=per_gpu, repeats=len(rows), receive_steps=_receive_steps(row, inference_x=inference_x),
+        held_steps=_held_steps(row, parallel, inference_x=inference_x),
     )  # fmt: skip
 
 
@@ -186,6 +195,17 @@ def _receive_steps(row: Record, *, inference_x: bool) -> float:
     if not inference_x or ENGINES[row["engine"]] != "sglang" or row["gpu"] != "B200":
         return 0.0
     return RECEIVE_STEPS[1 if row["concurrency"] >= RECEIVE_BUSY else 0]
+
+
+def _held_steps(row: Record, parallel: Parallel, *, inference_x: bool) -> float:
+    llama = base_model(row["model"]) == "meta-llama/Llama-3.1-70B" and ENGINES[row["engine"]] == "trtllm"
+    return HELD_STEPS if inference_x and llama and row["isl"] == row["osl"] == 1024 and parallel.tp < 8 else 0.0
+
+
+def _campaign(isl: int, osl: int) -> str:
+    if (isl, osl) in GRID:
+        return "grid"
+    return "sla" if isl % 1000 == 0 else "gap"
 
 
 def _age(date: str | None) -> float:

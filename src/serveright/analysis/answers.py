@@ -4,7 +4,7 @@ from msgspec import Struct, structs
 
 from serveright.analysis import layout
 from serveright.analysis import traffic as service
-from serveright.analysis.roofline import prefill_group_s, prefill_rank_s, rows_read
+from serveright.analysis.roofline import expert_product_s, prefill_group_s, prefill_rank_s, rows_read
 from serveright.analysis.speculation import Speculation
 from serveright.analysis.work import ModelWork
 from serveright.types.calibration import Calibration
@@ -121,8 +121,8 @@ def token_flops(work: ModelWork, tokens: float) -> float:
 
 def expert_share(asked: Asked, tokens: float = 8192.0) -> float:
     """Share of a balanced prefill of `tokens` on every attention rank that is expert work: what uneven experts can slow down."""
-    split = layout.split(asked.work, asked.gpu, asked.parallel, asked.calibration, asked.given.kv_itemsize, shared_dense=asked.given.engine != "vllm")
+    split = layout.split(asked.work, asked.gpu, asked.parallel, asked.calibration, asked.given.kv_itemsize, engine=asked.given.engine)
     hardware = asked.calibration.hardware
     whole = tokens * split.dp
-    experts = sum(block.flop_s for block in split.experts) * whole / hardware.expert_compute
+    experts = sum(expert_product_s(block, hardware) for block in split.experts) * whole
     return experts / (prefill_rank_s(split, hardware, tokens) + prefill_group_s(split, hardware, whole))

@@ -5,20 +5,23 @@
 
 from msgspec import Struct
 
+from serveright.analysis import expert_kernels
 from serveright.analysis.work import RANK_PARTS, Bundle, Experts, ModelWork
-from serveright.types.calibration import Calibration
+from serveright.types.calibration import Calibration, ExpertKernel
 from serveright.types.engine import Parallel
 from serveright.types.hardware import Gpu
 
 
 class SplitExperts(Struct, frozen=True, kw_only=True):
-    """`bytes_s`: reading all expert weights of one GPU; `flop_s`: one token's expert products on this GPU's share; `share` = k / E."""
+    """`bytes_s`: reading all expert weights of one GPU; `flop_s`: one token's expert products on this GPU's share, both at datasheet speed; `share` = k / E.
+    `bandwidth` and `compute` are the shares of that speed and `floor_s` the fixed cost of all its layers that the isolated kernel has."""
 
     bytes_s: float
-    unpacked_s: float
-    """The part of `bytes_s` that must be unpacked because the GPU has no such arithmetic."""
     flop_s: float
     share: float
+    bandwidth: float
+    compute: float
+    floor_s: float
 
 
 class SplitRows(Struct, frozen=True, kw_only=True):
@@ -32,7 +35,7 @@ class SplitRows(Struct, frozen=True, kw_only=True):
 
 
 class Split(Struct, frozen=True, kw_only=True):
-    """Per GPU. Times are at full datasheet bandwidth; FLOP times at the rate large GEMMs of that format reach, attention at bf16 peak."""
+    """Per GPU. Times are at full datasheet bandwidth; FLOP times at the rate large GEMMs of that format reach, attention and experts at peak."""
 
     dense_bytes_s: float
     rank_flop_s: float
@@ -48,6 +51,7 @@ class Split(Struct, frozen=True, kw_only=True):
     latent_kernels: float
     recurrent_kernels: float
     expert_kernels: float
+    grouped_kernels: float
     reduces: float
     """All-reduces of a step."""
     reduce_latency_s: float
@@ -63,9 +67,11 @@ class Split(Struct, frozen=True, kw_only=True):
     """Passing activations to the next pipeline stage, all stages."""
 
 
-def split(work: ModelWork, gpu: Gpu, parallel: Parallel, calibration: Calibration, kv_itemsize: float, *, shared_dense: bool = True) -> Split:
-    """Split over one deployment. `shared_dense`: dense FFNs and LM head are split over all ranks (SGLang, TensorRT-LLM), else per rank (vLLM)."""
+def split(work: ModelWork, gpu: Gpu, parallel: Parallel, calibration: Calibration, kv_itemsize: float, *, engine: str = "") -> Split:
+    """Split over one deployment. Dense FFNs and LM head are split over all ranks by SGLang and TensorRT-LLM, per rank by vLLM; an `engine` nobody
+    measured runs the usual expert kernels."""
     hbm = gpu.bandwidth_bytes_per_s
+    shared_dense = engine != "vllm"
     width = parallel.tp * parallel.dp
     dense_bytes = rank_flop_s = group_flop_s = 0.0
     for bundle in work.bundles:
@@ -77,15 +83,7 @@ def split(work: ModelWork, gpu: Gpu, parallel: Parallel, calibration: Calibratio
             rank_flop_s += flop_s
         else:
             group_flop_s += flop_s
-    experts = tuple(
-        SplitExperts(
-            bytes_s=block.bytes / width / hbm,
-            unpacked_s=block.bytes / width / hbm if unpacked(gpu, block.bits) else 0.0,
-            flop_s=2 * block.elements * block.per_token / block.experts / width / gemm_rate(gpu, expert_bits(gpu, block), calibration),
-            share=block.per_token / block.experts,
-        )
-        for block in work.experts
-    )
+    experts = tuple(_experts(block, gpu, width, expert_kernels.kernel(calibration, engine, gpu, block)) for block in work.experts)
     k = work.kernels
     messages = _messages(work, gpu, parallel, calibration, shared_dense=shared_dense)
     return Split(
@@ -100,6 +98,7 @@ def split(work: ModelWork, gpu: Gpu, parallel: Parallel, calibration: Calibratio
         latent_kernels=float(k.latent),
         recurrent_kernels=float(k.recurrent),
         expert_kernels=float(k.expert),
+        grouped_kernels=float(k.grouped),
         dp=float(parallel.dp),
         dcp=float(parallel.dcp),
         pp=float(parallel.pp),
@@ -109,25 +108,20 @@ def split(work: ModelWork, gpu: Gpu, parallel: Parallel, calibration: Calibratio
 
 def gemm_rate(gpu: Gpu, activation_bits: int, calibration: Calibration) -> float:
     """FLOP/s large GEMMs reach with activations of this width. A GPU without the format computes in the next wider one it has."""
-    for bits, names in ((4, ("fp4",)), (8, ("fp8", "int8")), (16, ("bf16", "fp16"))):
-        if activation_bits > bits:
-            continue
-        for name in names:
-            if gpu.flops.get(name):
-                return gpu.flops[name] * calibration.gemm[name]
-    return max(gpu.flops.values()) * calibration.gemm["bf16"]
+    name = expert_kernels.arithmetic(gpu, activation_bits)
+    return gpu.flops[name] * calibration.gemm.get(name, calibration.gemm["bf16"])
 
 
-def unpacked(gpu: Gpu, bits: float) -> bool:
-    """Whether weights of this width are unpacked to a wider format before they are multiplied."""
-    return bits < 8 and not gpu.flops.get("fp4")
-
-
-def expert_bits(gpu: Gpu, block: Experts) -> int:
-    """Width of the arithmetic of grouped expert products: FP4 weights with 16-bit activations run as FP4 x FP8 where FP4 exists."""
-    if block.floating and block.bits < 8 and block.activation_bits == 16 and gpu.flops.get("fp4"):
-        return 8
-    return block.activation_bits
+def _experts(block: Experts, gpu: Gpu, width: int, kernel: ExpertKernel) -> SplitExperts:
+    flops = 2 * block.elements * block.per_token / block.experts
+    return SplitExperts(
+        bytes_s=block.bytes / width / gpu.bandwidth_bytes_per_s,
+        flop_s=flops / width / gpu.flops[expert_kernels.arithmetic(gpu, kernel.bits)],
+        share=block.per_token / block.experts,
+        bandwidth=kernel.bandwidth,
+        compute=kernel.compute,
+        floor_s=block.layers * kernel.floor_s,
+    )
 
 
 def _shards(bundle: Bundle, width: int) -> int:

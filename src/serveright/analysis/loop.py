@@ -22,8 +22,8 @@ class Load(Struct, frozen=True, kw_only=True):
     """What a deployment is asked: requests at once, tokens per request, and how many requests its cache holds.
 
     `burst_share`: share of requests that arrive together at the start (a benchmark of 10 x concurrency requests has 0.1).
-    `together`: share of prefills that hold up nobody because all running requests wait for them: equal requests that start and end in waves under a
-    scheduler that puts prefill first.
+    `together`: share of requests that go in waves: equal requests under a scheduler that puts prefill first start decoding when the last of them is
+    prefilled, and so end and come again together.
     `speculation`: drafted tokens per step, accepted tokens per step, and seconds of drafting.
     """
 
@@ -87,7 +87,6 @@ def closed_loop(work: Split, hw: Hardware, engine: Scheduling, load: Load) -> Se
     pace = slowdown(engine, load)
     rank, group = prefill_cost(work, hw, load, pace)
     alone = cost = rank + group
-    overlap = hw.overlap * (1 - load.together)
     inside = roofline.least(load.concurrency, load.room)
     waiting = load.concurrency - inside
     running = inside * 0.9 + 0.0 * alone
@@ -96,10 +95,11 @@ def closed_loop(work: Split, hw: Hardware, engine: Scheduling, load: Load) -> Se
         cost = group + rank / (1 + (work.dp - 1) * busy)
         step = decode_step(work, hw, load, running, pace, engine.kernels)
         per_token = step / load.accepted
-        new_tpot = per_token / (1 - busy * overlap)
+        new_tpot = per_token * held_up(hw, busy, load.together)
         tpot = new_tpot if turn == 0 else (tpot + new_tpot) / 2
         waiting_steps = load.receive_steps * step
-        ttft = engine.request_s + alone + first_token_wait(engine, work.dp, step, inside) + waiting_steps + hw.queue * busy / (1 - busy) / 2 * cost
+        queue = (1 - load.together) * hw.queue * busy / (1 - busy) / 2 * cost + load.together * (inside - 1) / 2 * cost
+        ttft = engine.request_s + alone + first_token_wait(engine, work.dp, step, inside) + waiting_steps + queue
         whole = ttft + load.output_tokens * tpot
         rate = inside / whole
         share = rate * cost * (load.concurrency - 1) / load.concurrency
@@ -119,6 +119,12 @@ def closed_loop(work: Split, hw: Hardware, engine: Scheduling, load: Load) -> Se
         busy=busy,
         running=running,
     )
+
+
+def held_up(hw: Hardware, busy: float, together: float) -> float:
+    """Time per token over step time when prefills take the share `busy`: each running request waits for all of them, one of a wave for the half of its
+    wave that is prefilled after it."""
+    return (1 - together) / (1 - busy * hw.overlap) + together * (1 - busy / 2) / (1 - busy)
 
 
 def first_token_wait(engine: Scheduling, dp: float, step: float, concurrency: float) -> float:

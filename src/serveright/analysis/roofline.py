@@ -59,7 +59,7 @@ def decode_parts(
     compute = hw.dense_compute
     parts = {"dense": slower(work.dense_bytes_s / hw.dense_bandwidth, (work.rank_flop_s * rank_tokens + work.group_flop_s * tokens) / compute)}
     parts["experts"] = sum(
-        slower(expert_read_s(block, hw) * distinct_share(block.share, tokens, hw.routing_spread), block.flop_s * tokens * imbalance / hw.expert_compute)
+        slower(expert_read_s(block, hw) * distinct_share(block.share, tokens, hw.routing_spread), expert_product_s(block, hw) * tokens * imbalance)
         for block in work.experts
     )
     cache = attention = 0.0
@@ -76,7 +76,12 @@ def decode_parts(
 
 def expert_read_s(block: SplitExperts, hw: Hardware) -> float:
     """Seconds to read all experts of one GPU."""
-    return (block.bytes_s - block.unpacked_s + block.unpacked_s / hw.unpacked_bandwidth) / hw.expert_bandwidth
+    return block.bytes_s / (hw.expert_bandwidth * block.bandwidth)
+
+
+def expert_product_s(block: SplitExperts, hw: Hardware) -> float:
+    """Seconds of one token's expert products on one GPU."""
+    return block.flop_s / (hw.expert_compute * block.compute)
 
 
 def messages(work: Split, hw: Hardware, rank_tokens: float) -> float:
@@ -87,9 +92,14 @@ def messages(work: Split, hw: Hardware, rank_tokens: float) -> float:
 
 
 def kernels(work: Split, hw: Hardware) -> float:
-    """The floor that no layout removes: small kernels by class, dearer the wider the model."""
+    """The floor that no layout removes: small kernels by class, dearer the wider the model, and the fixed part of grouped expert products."""
     count = work.plain_kernels + hw.latent_kernel * work.latent_kernels + hw.recurrent_kernel * work.recurrent_kernels + hw.expert_kernel * work.expert_kernels
-    return hw.kernel_s * work.width**hw.kernel_width * count
+    return hw.kernel_s * work.width**hw.kernel_width * count + expert_floor(work, hw)
+
+
+def expert_floor(work: Split, hw: Hardware) -> float:
+    """Fixed part of the grouped expert products of all layers."""
+    return hw.expert_floor * sum(block.floor_s for block in work.experts)
 
 
 def prefill_s(work: Split, hw: Hardware, tokens: float, cached: float = 0.0, imbalance: float = 1.0) -> float:
@@ -99,7 +109,7 @@ def prefill_s(work: Split, hw: Hardware, tokens: float, cached: float = 0.0, imb
 
 def prefill_group_s(work: Split, hw: Hardware, tokens: float, imbalance: float = 1.0) -> float:
     """The part that occupies all ranks of the deployment: experts, and what else is split over data-parallel ranks."""
-    experts = sum(block.flop_s for block in work.experts) * tokens * imbalance / hw.expert_compute
+    experts = sum(expert_product_s(block, hw) for block in work.experts) * tokens * imbalance
     return work.group_flop_s * tokens / hw.dense_compute + experts
 
 

@@ -85,7 +85,7 @@ def _parts(timed: Timed) -> Iterator[Derivation]:
     yield _limits("dense_s", timed, work.dense_bytes_s, products, (hw.dense_bandwidth, hw.dense_compute), reason)
     for number, block in enumerate(work.experts, 1):
         share = roofline.distinct_share(block.share, tokens, hw.routing_spread)
-        reached = block.bytes_s / roofline.expert_read_s(block, hw), hw.expert_compute
+        reached = hw.expert_bandwidth * block.bandwidth, hw.expert_compute * block.compute
         reason = msg("{tokens:.1f} tokens touch {share:pct} of the experts, and only those are read", tokens=tokens, share=share)
         yield _limits(f"experts_{number}_s", timed, block.bytes_s * share, block.flop_s * tokens * timed.load.imbalance, reached, reason)
     counts = [(rows, roofline.rows_read(rows.per_token, rows.cap, timed.context) / work.dcp) for rows in work.rows]
@@ -124,9 +124,9 @@ def _kernels(timed: Timed) -> Derivation:
     values = {
         "kernel_s": hw.kernel_s * work.width**hw.kernel_width * timed.engine.kernels, "plain": work.plain_kernels,
         "latent": work.latent_kernels, "latent_weight": hw.latent_kernel, "recurrent": work.recurrent_kernels, "recurrent_weight": hw.recurrent_kernel,
-        "expert": work.expert_kernels, "expert_weight": hw.expert_kernel,
+        "expert": work.expert_kernels, "expert_weight": hw.expert_kernel, "grouped_s": roofline.expert_floor(work, hw) * timed.engine.kernels,
     }  # fmt: skip
-    formula = "kernel_s * (plain + latent * latent_weight + recurrent * recurrent_weight + expert * expert_weight)"
+    formula = "kernel_s * (plain + latent * latent_weight + recurrent * recurrent_weight + expert * expert_weight) + grouped_s"
     return _seconds(
         "kernels_s", formula, values, roofline.kernels(work, hw) * timed.engine.kernels, msg("small kernels cost about the same on every GPU and layout")
     )

@@ -102,11 +102,11 @@ def derivation(work: ModelWork, gpu: Gpu, parallel: Parallel, traffic: Traffic, 
 def _timed(work: ModelWork, gpu: Gpu, parallel: Parallel, traffic: Traffic, calibration: Calibration, given: Conditions) -> tuple[timing.Timed, bool, bool]:
     """(the settled service, whether its combination was measured, whether more arrives than can be served)."""
     table, measured = generation.pace(calibration, given.engine, gpu, work)
-    split = layout.split(work, gpu, parallel, calibration, given.kv_itemsize, shared_dense=given.engine != "vllm")
+    split = layout.split(work, gpu, parallel, calibration, given.kv_itemsize, engine=given.engine)
     load = _load(work, gpu, parallel, traffic, calibration, given)
     load, service, saturated = _settle(split, table, traffic, parallel, calibration, load)
     if given.eager:
-        launches = split.plain_kernels + split.latent_kernels + split.recurrent_kernels + split.expert_kernels
+        launches = split.plain_kernels + split.latent_kernels + split.recurrent_kernels + split.expert_kernels + split.grouped_kernels
         service = _slower(service, load, max(0.0, launches * EAGER_KERNEL_S - service.step_s))
     timed = timing.Timed(
         split=split,

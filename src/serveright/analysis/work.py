@@ -69,6 +69,8 @@ class Kernels(Struct, frozen=True, kw_only=True):
     latent: int = 0
     recurrent: int = 0
     expert: int = 0
+    grouped: int = 0
+    """Grouped expert products: launched like the others, in a graph priced by `Calibration.expert_kernels`."""
 
 
 class ModelWork(Struct, frozen=True, kw_only=True):
@@ -251,8 +253,8 @@ def _kernels(layers: tuple[Layer, ...]) -> Kernels:
     """Launches per layer: two fused add+norm; attention = QKV, rope with cache write, attention, output; latent attention = down projections,
     norms, query up, rope with cache write, absorbed key product, attention, value up, output; a recurrent layer two projections, their splits and copies,
     convolution, gates, normalised keys, scan, state write, gated norm, output;
-    a dense FFN up, activation, down; experts router, top-k, sort, two grouped products, activation, combine; shared experts three more."""
-    plain = latent = recurrent = expert = 0
+    a dense FFN up, activation, down; experts router, top-k, sort, activation, combine, and two grouped products; shared experts three more."""
+    plain = latent = recurrent = expert = grouped = 0
     for layer in layers:
         plain += (1 if layer.mixers else 0) + (1 if layer.ffns else 0)
         for mixer in layer.mixers:
@@ -266,5 +268,6 @@ def _kernels(layers: tuple[Layer, ...]) -> Kernels:
                 latent += 6 if mixer.indexer.owns_keys else 1
         for ffn in layer.ffns:
             plain += 3 if ffn.kind == "dense" or ffn.shared_experts else 0
-            expert += 7 if ffn.kind == "moe" else 0
-    return Kernels(plain=plain, latent=latent, recurrent=recurrent, expert=expert)
+            expert += 5 if ffn.kind == "moe" else 0
+            grouped += 2 if ffn.kind == "moe" else 0
+    return Kernels(plain=plain, latent=latent, recurrent=recurrent, expert=expert, grouped=grouped)

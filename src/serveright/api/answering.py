@@ -73,7 +73,7 @@ def simulated(question: Question, work: ModelWork, best: Candidate, released: st
     capacity = best.sized.capacity
     longest = min(traffic.context_tokens or capacity.tokens, capacity.tokens)
     table, _ = pace(question.calibration, best.engine, question.fleet.gpu, work)
-    cut = split(work, question.fleet.gpu, best.parallel, question.calibration, asked.given.kv_itemsize, shared_dense=best.engine != "vllm")
+    cut = split(work, question.fleet.gpu, best.parallel, question.calibration, asked.given.kv_itemsize, engine=best.engine)
     seats = best.sized.resolved.max_num_seqs * best.parallel.dp
     if capacity.state_slots is not None:
         seats = min(seats, capacity.state_slots * best.parallel.dp)

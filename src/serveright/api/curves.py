@@ -133,7 +133,7 @@ def roof(work: ModelWork, fleet: Fleet, best: Candidate, estimate: Estimate, tra
     if best.sized is None:
         return None
     calibration, gpu = load_performance(), fleet.gpu
-    cut = split(work, gpu, best.parallel, calibration, best.sized.resolved.kv_itemsize, shared_dense=best.engine != "vllm")
+    cut = split(work, gpu, best.parallel, calibration, best.sized.resolved.kv_itemsize, engine=best.engine)
     peak = gpu.flops.get("bf16") or gpu.flops.get("fp16") or max(gpu.flops.values())
     running = estimate.output_tokens_per_s * estimate.tpot_s / best.parallel.replicas / best.parallel.dp
     context = service.mean(traffic.input_tokens) + service.mean(traffic.output_tokens) / 2

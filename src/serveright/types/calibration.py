@@ -9,8 +9,9 @@ class Hardware(Struct, frozen=True, kw_only=True):
     dense_bandwidth: float
     """Share of memory bandwidth that dense weights are read with."""
     expert_bandwidth: float
-    unpacked_bandwidth: float
-    """The same for 4-bit experts on a GPU without 4-bit arithmetic, relative to `expert_bandwidth`: they are unpacked on the way."""
+    """Of what the isolated kernel reaches (`ExpertKernel`), as the next two."""
+    expert_floor: float
+    """Below 1: inside a graph part of a kernel's fixed cost hides behind its neighbours."""
     cache_bandwidth: float
     dense_compute: float
     """Share of the format's usual GEMM rate (`gemm`) in large dense products."""
@@ -42,6 +43,20 @@ class Hardware(Struct, frozen=True, kw_only=True):
     queue: float
 
 
+class ExpertKernel(Struct, frozen=True, kw_only=True):
+    """Grouped expert products of one engine on one generation in one weight format, measured as isolated kernels: a floor per layer, then the longer of
+    reading and multiplying."""
+
+    floor_s: float
+    """Routing, permuting and launching for a single token, one layer."""
+    bandwidth: float
+    """Share of memory bandwidth its weights are read with."""
+    compute: float
+    """Share of the peak of `bits` wide arithmetic."""
+    bits: int
+    """Width of its arithmetic: that of the activations."""
+
+
 class Scheduling(Struct, frozen=True, kw_only=True):
     """How one engine on one GPU generation runs its loop."""
 
@@ -62,7 +77,8 @@ class Scheduling(Struct, frozen=True, kw_only=True):
 
 
 class Calibration(Struct, frozen=True, kw_only=True):
-    """One fit. Keys of `scheduling` are `engine/generation`, `engine/*` and `*/*`; the most exact one wins.
+    """One fit. Keys of `scheduling` are `engine/generation`, `engine/*` and `*/*`; the most exact one wins. Keys of `expert_kernels` end with a format
+    (`analysis.expert_kernels.form`): `engine/generation/format`, with `*` for either.
 
     `gemm` is the share of peak that large GEMMs reach by activation format; `collective_s` the isolated latency of a small all-reduce by interconnect
     kind (`nvlink`, `xgmi`, `pcie`, `network`); `interval` the 80 % factors by quantity, with `unseen` variants for unknown GPUs and engines.
@@ -78,6 +94,7 @@ class Calibration(Struct, frozen=True, kw_only=True):
     hardware: Hardware
     gemm: dict[str, float]
     collective_s: dict[str, float]
+    expert_kernels: dict[str, ExpertKernel]
     scheduling: dict[str, Scheduling]
     interval: dict[str, tuple[float, float]]
     speculation: dict[str, float] = {}
