@@ -144,3 +144,26 @@ def test_fp4_and_fp8_grids() -> None:
     block = [0.1, -6.0, 3.0, 0.0]
     assert nvfp4(block).scale == 1
     assert mxfp4(block).values[1] == -6
+
+
+@pytest.mark.parametrize(("model", "gpu"), [("deepseek-ai/DeepSeek-V3.2", "8xh200"), ("Qwen/Qwen3-8B", "1xh100"), ("openai/gpt-oss-120b", "2xb200")])
+def test_figures_of_one_page_fit_together(model: str, gpu: str) -> None:
+    def figures(topic: str) -> dict[str, float]:
+        return {name: float(value) for name, value in report(topic, model=model, gpu=gpu).figures.items() if isinstance(value, (int, float))}
+
+    page = figures("alignment")
+    assert page["block_bytes"] == pytest.approx(page["block"] * page["token_bytes"])
+    assert page["half_bytes"] == pytest.approx(page["block_bytes"] / 2)
+    assert page["own_wasted"] == pytest.approx(1 - page["quarter"] / page["block"])
+    assert page["chunk"] % page["block"] == 0
+    phases = figures("prefill-decode")
+    assert phases["flops"] == 2 * phases["active"]
+    assert phases["prefill_per_token"] * phases["tokens"] == pytest.approx(phases["prefill_s"])
+    assert phases["ratio"] == pytest.approx(phases["step_s"] / phases["prefill_per_token"])
+    assert phases["ridge"] == pytest.approx(phases["pflops"] / phases["bandwidth"] * 1000)
+    chunks = figures("chunked-prefill")
+    assert (chunks["steps"] - 1) * chunks["budget"] < chunks["tokens"] <= chunks["steps"] * chunks["budget"]
+    assert chunks["stall"] == pytest.approx(chunks["whole_s"] / chunks["step_s"])
+    assert chunks["stall_chunk"] == pytest.approx(chunks["chunk_s"] / chunks["step_s"])
+    moved = figures("disaggregation")
+    assert moved["move_s"] == pytest.approx(moved["bytes"] / moved["network"] / 1e9)
