@@ -18,7 +18,7 @@ CAUSE = CauseRule(
         "gpu:busy_idle": 3,
     },
     against={
-        "symptom:one_long_prompt": 1,
+        "symptom:one_long_prompt": 1.5,
         "log:shm_small": 3,
         "log:ready": 1.5,
         "command:one_gpu": 3,
