@@ -22,7 +22,7 @@ from serveright.engines.sglang import settings_from_flags, size
 from serveright.engines.sglang.split import machine
 from serveright.families.read import read_model
 from serveright.formats.read import read_checkpoint
-from serveright.types.engine import Parallel, Settings
+from serveright.types.engine import MemorySplit, Parallel, Settings
 from serveright.types.hardware import Gpu
 from serveright.types.model import Checkpoint, ModelShape
 from serveright.types.sglang import SglangMemory, SglangTerm
@@ -33,6 +33,7 @@ WORDS = tomllib.loads(Path(__file__).with_name("sglang_logs.toml").read_text(enc
 TARGET = FACTS / "calibration" / "sglang_memory.toml"
 ALONE = 0.8
 """Least share of the machine's memory that is free before loading where nothing else runs."""
+FEW = 3
 
 
 class Boot(Struct, frozen=True, kw_only=True):
@@ -128,7 +129,19 @@ def fit(boots: Sequence[Boot]) -> SglangMemory:
     apart = lost["cuda"] + lost["cuda_many"] + lost["rocm"]
     lost |= {kind: lost[kind] or apart for kind in ("cuda", "cuda_many", "rocm")}
     load = [float(b.taken - b.weights) for b in known if b.taken is not None and b.weights is not None]
-    return SglangMemory(source="", as_of="", rows=len(boots), before={kind: _term(found) for kind, found in lost.items()}, load=_term(load))
+    before = {kind: _term(found) for kind, found in lost.items()}
+    return SglangMemory(source="", as_of="", rows=len(boots), before=_widened(before, lost), load=_term(load))
+
+
+def _widened(before: dict[str, SglangTerm], lost: dict[str, list[float]]) -> dict[str, SglangTerm]:
+    """Kinds with fewer boots than `FEW` span what their vendor's other cards lose, or all cards: one boot has no spread, which does not make the next the same."""
+    wider = dict(before)
+    for kind in ("cuda", "cuda_many", "rocm"):
+        near = lost["rocm"] if kind == "rocm" else lost["cuda"] + lost["cuda_many"]
+        near = near if len(near) >= FEW else near + [loss for other in ("cuda", "cuda_many", "rocm") for loss in lost[other]]
+        if before[kind].n < FEW and near:
+            wider[kind] = replace(before[kind], low=round(min(near)), high=round(max(near)))
+    return wider
 
 
 def _term(found: Sequence[float]) -> SglangTerm:
@@ -137,8 +150,8 @@ def _term(found: Sequence[float]) -> SglangTerm:
     return SglangTerm(value=round(median(found)), low=round(min(found)), high=round(max(found)), n=len(found))
 
 
-def predicted(boot: Boot, memory: SglangMemory, *, from_log: bool) -> tuple[int, int]:
-    """Bytes of the pool and its tokens; `from_log` takes the free memory before and after loading from the log."""
+def predicted(boot: Boot, memory: SglangMemory, *, from_log: bool) -> tuple[MemorySplit, int]:
+    """The split and the tokens of its pool; `from_log` takes the free memory before and after loading from the log."""
     gpu, weights = boot.gpu, boot.weights or 0
     if not gpu.memory_bytes:
         gpu = replace(gpu, memory_bytes=boot.before or 0)
@@ -147,7 +160,7 @@ def predicted(boot: Boot, memory: SglangMemory, *, from_log: bool) -> tuple[int,
         memory = replace(memory, before={kind: replace(none, value=gpu.memory_bytes - boot.before) for kind in memory.before}, load=none)
         weights = boot.taken
     found = size(boot.shape, boot.checkpoint, weights, gpu, load_sglang_behaviour(boot.version), memory, boot.settings, boot.context)
-    return found.memory.kv_pool_bytes, found.capacity.tokens
+    return found.memory, found.capacity.tokens
 
 
 def report(title: str, boots: Sequence[Boot], everything: Sequence[Boot], *, from_log: bool) -> None:
@@ -155,17 +168,23 @@ def report(title: str, boots: Sequence[Boot], everything: Sequence[Boot], *, fro
     print(title)
     memory_errors: list[float] = []
     token_errors: list[float] = []
+    held: list[bool] = []
     for boot in boots:
-        pool, tokens = predicted(boot, fit([b for b in everything if b.model != boot.model]), from_log=from_log)
+        split, tokens = predicted(boot, fit([b for b in everything if b.model != boot.model]), from_log=from_log)
         token_errors.append(abs(tokens - boot.tokens) / boot.tokens)
         line = f"  {boot.id:28} tokens {tokens:>9} for {boot.tokens:>9} ({token_errors[-1]:6.1%})"
         if boot.available is not None:
+            pool, (low, high) = split.kv_pool_bytes, split.kv_pool_range or (0, 0)
             memory_errors.append(abs(pool - boot.available) / boot.available)
+            held.append(low <= boot.available <= high)
             line += f"  pool {pool / GIB:7.2f} for {boot.available / GIB:7.2f} GiB ({memory_errors[-1]:6.1%})"
+            line += "" if from_log else f"  range {low / GIB:.2f} to {high / GIB:.2f}"
         print(line)
     for name, errors in (("KV memory", memory_errors), ("tokens", token_errors)):
         p90 = quantiles(errors, n=10, method="inclusive")[-1]
         print(f"  {name}: n {len(errors)}, median {median(errors):.1%}, p90 {p90:.1%}, models {len({b.model for b in boots})}")
+    if not from_log:
+        print(f"  within the range from the lowest to the highest boot: {sum(held)} of {len(held)}")
 
 
 def write(memory: SglangMemory, boots: Sequence[Boot]) -> None:

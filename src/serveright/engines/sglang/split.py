@@ -21,7 +21,9 @@ def split_of(args: Args, at: Situation, gpu: Gpu, weights: int, memory: SglangMe
     images = image_bytes(args, at)
     fraction = args.mem_fraction or 0.0
     pool = max(0, int(before - weights - load.value - before * (1 - fraction) - images))
-    spread = int((before_loss.high - before_loss.low) * fraction)
+    least, most = (
+        int(load_bound + (bound - before_loss.value) * fraction) for load_bound, bound in ((load.low, before_loss.low), (load.high, before_loss.high))
+    )
     overhead = int(load.value) + images
     return MemorySplit(
         device_bytes=gpu.memory_bytes,
@@ -29,7 +31,7 @@ def split_of(args: Args, at: Situation, gpu: Gpu, weights: int, memory: SglangMe
         weights_bytes=weights,
         overhead_bytes=overhead,
         kv_pool_bytes=pool,
-        overhead_range=(max(0, int(load.low) + images - spread // 2), int(load.high) + images + spread // 2),
+        overhead_range=(least + images, most + images),
         overhead_parts={"loading": int(load.value), "images": images} if images else {"loading": int(load.value)},
         derivation=(_derive(before, weights, int(load.value), fraction, images, pool),),
     )
