@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -38,6 +40,23 @@ def test_every_shell_gets_its_script(shell: str) -> None:
     done = run(_SERVERIGHT_COMPLETE=f"{shell}_source")
     assert done.returncode == 0
     assert "_SERVERIGHT_COMPLETE" in done.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_shell_itself_reads_its_script(shell: str, tmp_path: Path) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} on this machine")
+    script = tmp_path / "completion"
+    script.write_text(run(_SERVERIGHT_COMPLETE=f"{shell}_source").stdout, encoding="utf-8")
+    done = subprocess.run([shell, "-n", str(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(("shell", "last"), [("bash", "1"), ("zsh", "1"), ("fish", "pl")])
+def test_every_shell_asks_in_its_own_way(shell: str, last: str) -> None:
+    done = run(_SERVERIGHT_COMPLETE=f"{shell}_complete", COMP_WORDS="serveright pl", COMP_CWORD=last)
+    assert done.returncode == 0
+    assert "plan" in done.stdout
 
 
 def test_verbs_models_gpus_and_options_complete() -> None:
