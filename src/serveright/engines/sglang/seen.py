@@ -191,7 +191,7 @@ def see(shape: ModelShape, checkpoint: Checkpoint, behaviour: SglangBehaviour) -
 
 def _dtype(shape: ModelShape, *, silent_bf16: bool) -> str:
     """A config without a dtype counts as float32, which SGLang serves as float16 (Gemma as bfloat16), unless its own config class names one."""
-    silent = any(e.kind == "class-default" and e.path.rpartition(".")[2] in ("dtype", "torch_dtype") for e in shape.evidence)
+    silent = any(e.kind != "config" and e.path.rpartition(".")[2] in ("dtype", "torch_dtype") for e in shape.evidence)
     if silent and silent_bf16:
         return "bf16"
     if silent or shape.dtype == "float32":
