@@ -34,3 +34,16 @@ def test_tokens_stay_within_the_processor_bounds(width: int, height: int) -> Non
 def test_encoder_work_grows_with_the_image() -> None:
     tower = Tower(kind="vision", layers=27, hidden=1152, heads=16, intermediate=4304, image=QWEN)
     assert encoder_flops(tower, 2048, 2048) > 4 * encoder_flops(tower, 1024, 1024) > 0
+
+
+def test_encoder_work_by_hand() -> None:
+    """Each of 4,096 patches: four square projections, two of the width of the feed-forward, and attention over all patches of the image, two operations a weight."""
+    tower = Tower(kind="vision", layers=3, hidden=64, heads=4, intermediate=256, image=QWEN)
+    a_patch = 2 * (4 * 64 * 64 + 2 * 64 * 256) + 2 * 2 * 4096 * 64
+    assert encoder_flops(tower, 1024, 1024) == 3 * 4096 * a_patch
+
+
+def test_a_limit_of_tokens_holds_for_both_kinds_of_processors() -> None:
+    tiled = ImageGeometry(patch_pixels=14, tokens_per_image=144, tile_pixels=336, max_tokens=700)
+    assert (image_tokens(tiled, 672, 672), image_tokens(tiled, 336, 672)) == (700, 3 * 144)
+    assert image_tokens(ImageGeometry(patch_pixels=16, merge=2, max_tokens=100), 1024, 1024) == 100

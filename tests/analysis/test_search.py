@@ -2,6 +2,8 @@ import time
 from functools import partial
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import structs
 
 from serveright.analysis import layouts, search
@@ -152,3 +154,19 @@ def test_losers_say_what_they_lack_in_the_words_of_the_objective() -> None:
     assert codes(objective="context") == codes(objective="users") == {"holds-less"}
     firsts = sorted(c.estimate.ttft_median_s for c in find(big, concurrency=256).candidates if c.estimate)
     assert "misses-ttft" in codes(ttft_target_s=1.01 * firsts[0])
+
+
+@given(st.sampled_from([1, 2, 8]), st.sampled_from([1, 2, 4]), st.booleans(), st.sampled_from([1, 2]), st.sampled_from([1, 2]), st.sampled_from([1, 3]))
+def test_a_layout_is_read_back_from_its_name(tp: int, dp: int, experts: bool, pp: int, dcp: int, copies: int) -> None:
+    layout = Parallel(tp=tp, dp=dp, ep=tp * dp if experts else 1, pp=pp, dcp=dcp, replicas=copies)
+    assert layouts.parse(layouts.name(layout)) == layout
+    assert layouts.parse(f" {layouts.name(layout).lower()} ") == layout
+
+
+@pytest.mark.parametrize("text", ["", "TP", "4", "TQ4", "TP2+TP4", "axTP4", "TP4+", "TP4+EP2x"])
+def test_what_is_no_layout_is_not_read(text: str) -> None:
+    assert layouts.parse(text) is None
+
+
+def test_experts_without_a_number_spread_over_the_whole_deployment() -> None:
+    assert layouts.parse("tp2+dp4+ep") == Parallel(tp=2, dp=4, ep=8)
