@@ -52,22 +52,29 @@ def edits_from(causes: Iterable[Cause], signs: Iterable[Sign], given: Context) -
             yield from _fewer(by_key, given)
         elif cause.code == "MEM07" and "--mamba-ssm-dtype" in _known(given):
             yield Edit("--mamba-ssm-dtype", "bfloat16")
-        elif cause.code == "CFG01":
-            yield from _named(by_key, given)
-        elif cause.code == "LORA01" and (rank := _number(by_key, "log:lora_rank", "rank")):
-            yield Edit("--max-lora-rank", str(next((size for size in RANKS if size >= rank), int(rank))))
-        elif cause.code == "MM02" and given.vllm and (tokens := _number(by_key, "log:mm_budget", "tokens")):
-            yield Edit("--max-num-batched-tokens", str(-(-int(tokens) // 256) * 256))
-        elif cause.code in ("KV02", "KV03", "KV04"):
-            yield from (Edit(flag.written, None) for flag in given.flags("--kv-cache-dtype"))
-        elif cause.code == "DX16":
-            yield from (Edit(flag.written, None) for flag in given.flags("--quantization", "-q"))
         elif cause.code == "PAR05":
             yield from _attention_ranks(given)
         elif cause.code == "HYB01":
             yield Edit("--enable-prefix-caching", "")
         elif cause.code == "PERF01":
             yield from (Edit(flag.written, None) for flag in given.flags("--enforce-eager", "--disable-cuda-graph"))
+
+        else:
+            yield from _told(cause, by_key, given)
+
+
+def _told(cause: Cause, by_key: dict[str, Sign], given: Context) -> Iterator[Edit]:
+    """Edits where the engine's message itself names the flag or its number."""
+    if cause.code == "CFG01":
+        yield from _named(by_key, given)
+    elif cause.code == "LORA01" and (rank := _number(by_key, "log:lora_rank", "rank")):
+        yield Edit("--max-lora-rank", str(next((size for size in RANKS if size >= rank), int(rank))))
+    elif cause.code == "MM02" and given.vllm and (tokens := _number(by_key, "log:mm_budget", "tokens")):
+        yield Edit("--max-num-batched-tokens", str(-(-int(tokens) // 256) * 256))
+    elif cause.code in ("KV02", "KV03", "KV04"):
+        yield from (Edit(flag.written, None) for flag in given.flags("--kv-cache-dtype"))
+    elif cause.code == "DX16":
+        yield from (Edit(flag.written, None) for flag in given.flags("--quantization", "-q"))
 
 
 def _number(signs: dict[str, Sign], key: str, name: str) -> float | None:
