@@ -173,7 +173,7 @@ def prediction_layers(text: Fields, default: tuple[int, str] | None = None) -> i
         return text.int_or(*default, MTP[0]) if default else 0
     if extra:
         key = next(k for k in MTP if text.raw.get(k) is not None)
-        text.note(key, msg("{count} prediction layers for speculative decoding stand behind the model's own", count=extra))
+        text.note(key, msg("prediction layers for speculative decoding, behind the model's own: {count}", count=extra))
     return extra
 
 

@@ -332,7 +332,7 @@ def _prediction(plan: _Plan, count: int, ffn: Ffn) -> tuple[list[Block], list[We
         return [], []
     text.note(
         next((k for k in MTP if text.raw.get(k) is not None), MTP[0]),
-        msg("{count} prediction layers for speculative decoding stand behind the model's own", count=extra),
+        msg("prediction layers for speculative decoding, behind the model's own: {count}", count=extra),
         extra,
     )
     own, top = text.opt_int("dspark_n_routed_experts"), text.opt_int("dspark_num_experts_per_tok")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from serveright.errors import InputError
-from serveright.types.fact import Evidence, Unknown
+from serveright.types.fact import Evidence, Kind, Unknown
 from serveright.types.text import Msg, msg
 
 _LIMIT = 2**48
@@ -129,8 +129,12 @@ class Fields:
 
     def assume(self, key: str, default: object, source: str) -> None:
         """Record a class default that fills an absent key; `source` names library, version and class."""
+        self.stand_in(key, default, msg("absent; the class default of {source} applies", source=source), "class-default")
+
+    def stand_in(self, key: str, value: object, meaning: Msg, kind: Kind) -> None:
+        """Record what fills an absent key, and why."""
         self._used.add(key)
-        self.evidence.append(Evidence(self.at(key), default, msg("absent; the class default of {source} applies", source=source), "class-default"))
+        self.evidence.append(Evidence(self.at(key), value, meaning, kind))
 
     def number(self, *keys: str) -> float:
         """A required positive number."""

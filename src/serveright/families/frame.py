@@ -55,7 +55,7 @@ def dtype_of(*levels: Fields) -> str:
         word = level.text("dtype", "torch_dtype")
         if word:
             return word.removeprefix("torch.")
-    levels[-1].assume("dtype", "bfloat16", "this project (SGLang takes float16 here)")
+    levels[-1].stand_in("dtype", "bfloat16", msg("absent; bfloat16 is assumed here (SGLang would take float16)"), "assumed")
     return "bfloat16"
 
 

@@ -160,7 +160,7 @@ def _prediction(fields: Fields, plan: _Plan, count: int, dense: Ffn) -> list[Blo
     extra = (config.opt_int("num_nextn_predict_layers") if config else None) or 0
     if config is None or not extra:
         return []
-    config.note("num_nextn_predict_layers", msg("{count} prediction layers for speculative decoding stand behind the model's own", count=extra))
+    config.note("num_nextn_predict_layers", msg("prediction layers for speculative decoding, behind the model's own: {count}", count=extra))
     local = layer_ids(config, "local_layer_ids", extra) or frozenset()
     hidden = plan.frame.hidden
     blocks: list[Block] = []

@@ -149,7 +149,7 @@ def _prediction(reader: _Reader, count: int) -> list[Block]:
         return []
     words = layer_words(text, keys)
     text.note(
-        next(k for k in MTP if text.raw.get(k) is not None), msg("{count} prediction layers for speculative decoding stand behind the model's own", count=steps)
+        next(k for k in MTP if text.raw.get(k) is not None), msg("prediction layers for speculative decoding, behind the model's own: {count}", count=steps)
     )
     blocks: list[Block] = []
     for j in range(steps * len(words)):

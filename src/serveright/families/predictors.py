@@ -37,7 +37,7 @@ def predict(frame: Frame, style: Style, layers: list[Block], plan: Predictor, co
     found = text.opt_int(*KEYS) if count is None else count
     if not found:
         return []
-    text.note(key, msg("{count} prediction layers for speculative decoding stand behind the model's own", count=found), found)
+    text.note(key, msg("prediction layers for speculative decoding, behind the model's own: {count}", count=found), found)
     mixer, ffn = _mixer(layers, plan.mixer), _ffn(layers, plan.ffn)
     blocks: list[Block] = []
     for i in range(min(found, 64)):

@@ -137,7 +137,7 @@ def _prediction(frame: Frame, reader: Reader, ffn: Ffn) -> list[Block]:
     frame.text.ignore("mtp_use_dedicated_embeddings")
     if not extra:
         return []
-    frame.text.note("mtp_num_hidden_layers", msg("{count} prediction layers for speculative decoding stand behind the model's own", count=extra), extra)
+    frame.text.note("mtp_num_hidden_layers", msg("prediction layers for speculative decoding, behind the model's own: {count}", count=extra), extra)
     blocks = [reader.block(f"mtp.layers.{i}", i, "full_attention", ffn) for i in range(extra)]
     hidden = frame.hidden
     blocks[0].weights += [
