@@ -15,7 +15,7 @@ from serveright.types.engine import Settings
 from serveright.types.engine_table import EngineName, EngineTable
 from serveright.types.reports import EngineVersion
 from serveright.types.text import Msg, msg
-from serveright.types.vllm import MemoryTerm, VllmMemory
+from serveright.types.vllm import VllmMemory
 
 NAMES: tuple[EngineName, ...] = get_args(EngineName)
 
@@ -73,27 +73,10 @@ def load_engines(text: str) -> tuple[Engine, ...]:
 
 
 def with_local_memory(engine: Engine, local: LocalMemory | None) -> Engine:
-    """The engine with its fitted overhead scaled to what the user's own log showed; SGLang's log states no overhead apart, so only vLLM's is."""
+    """The engine with its overhead scaled to what the user's own log showed; SGLang's log states no overhead apart, so only vLLM's is."""
     if local is None or local.engine != engine.name or not isinstance(engine.memory, VllmMemory):
         return engine
-    memory = engine.memory
-
-    def scaled(terms: dict[str, MemoryTerm]) -> dict[str, MemoryTerm]:
-        return {name: replace(term, value=term.value * local.overhead) for name, term in terms.items()}
-
-    return replace(
-        engine,
-        memory=replace(
-            memory,
-            context=scaled(memory.context),
-            collective=scaled(memory.collective),
-            logit_bytes=scaled(memory.logit_bytes),
-            forward=scaled(memory.forward),
-            graphs=scaled(memory.graphs),
-            encoder=replace(memory.encoder, value=memory.encoder.value * local.overhead),
-            host_patch=replace(memory.host_patch, value=memory.host_patch.value * local.overhead),
-        ),
-    )
+    return replace(engine, memory=replace(engine.memory, scale=local.overhead))
 
 
 def _load(name: EngineName, version: str) -> tuple[object, object]:

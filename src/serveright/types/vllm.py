@@ -204,3 +204,5 @@ class VllmMemory(Struct, frozen=True, kw_only=True):
     """Bytes of the graph estimate: `first` capture, and per layer and graph on a `single` GPU, with `several`, or of a `sparse` latent model."""
     spread: dict[str, tuple[float, float]]
     """Observed over predicted overhead that 80 % of the boots lie within, model left out, by build: released | built (between releases, or by others)."""
+    scale: float = 1.0
+    """What the user's own start-up took over what this predicts; 1 without such a log."""

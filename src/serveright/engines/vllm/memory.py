@@ -23,7 +23,7 @@ def split(shape: ModelShape, plan: Plan, weight_bytes_per_gpu: int, gpu: Gpu, ca
     """The split in bytes. `--kv-cache-memory-bytes` in `Settings.extra` takes the cache's size as given, as the engine does."""
     fraction = settings.mem_fraction or plan.site.behaviour.mem_fraction
     budget = ceil(gpu.memory_bytes * fraction)
-    parts = price(load_of(shape, plan, gpu, settings), calibration)
+    parts = {name: round(size * calibration.scale) for name, size in price(load_of(shape, plan, gpu, settings), calibration).items()}
     overhead = sum(parts.values())
     given = settings.extra.get("kv-cache-memory-bytes")
     pool = int(given) if given else max(0, budget - weight_bytes_per_gpu - overhead)
