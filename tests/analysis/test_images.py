@@ -47,3 +47,8 @@ def test_a_limit_of_tokens_holds_for_both_kinds_of_processors() -> None:
     tiled = ImageGeometry(patch_pixels=14, tokens_per_image=144, tile_pixels=336, max_tokens=700)
     assert (image_tokens(tiled, 672, 672), image_tokens(tiled, 336, 672)) == (700, 3 * 144)
     assert image_tokens(ImageGeometry(patch_pixels=16, merge=2, max_tokens=100), 1024, 1024) == 100
+
+
+def test_a_small_image_is_enlarged_to_whole_patches() -> None:
+    """50 x 30 pixels grow by sqrt(65536 / 1500) = 6.61 to 330 x 198, rounded up to 11 x 7 merged patches."""
+    assert image_tokens(QWEN, 50, 30) == 11 * 7

@@ -61,6 +61,27 @@ def test_units_are_understood() -> None:
     assert number("many") is None
 
 
+@pytest.mark.parametrize(
+    ("unit", "bytes_"),
+    [
+        ("k", 1e3),
+        ("KB", 1e3),
+        ("MB", 1e6),
+        ("GB", 1e9),
+        ("M", 1e6),
+        ("G", 1e9),
+        ("Ki", 2**10),
+        ("MiB", 2**20),
+        ("GiB", 2**30),
+        ("Mi", 2**20),
+        ("Gi", 2**30),
+        ("B", 1),
+    ],
+)
+def test_units_as_people_write_them(unit: str, bytes_: float) -> None:
+    assert number(f"1.5 {unit}") == 1.5 * bytes_
+
+
 def test_a_usual_slip_is_named() -> None:
     made = exercise("bytes", 3, 0)
     judged = grade(made, str(float(made.answer) / 2))
@@ -130,3 +151,9 @@ def test_the_command_line_without_a_terminal(tmp_path: Path) -> None:
 
 def test_a_sheet_of_one_kind() -> None:
     assert {one.kind for one in export(3, kind="bytes", difficulty=0).exercises} == {"bytes"}
+
+
+def test_layers_of_a_bytes_exercise_are_numbered_from_one() -> None:
+    for seed in (3, 5, 8):
+        kinds = list(exercise("bytes", seed, 1).given)
+        assert [kind.partition(".")[0] for kind in kinds] == [str(place) for place in range(1, len(kinds) + 1)]
