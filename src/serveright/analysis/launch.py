@@ -276,11 +276,11 @@ def _prefix_reason(subject: Subject) -> Msg:
     resolved = subject.sized.resolved
     recurrent = any(isinstance(m, Recurrent) for layer in subject.shape.layers for m in layer.mixers)
     if not resolved.prefix_caching:
-        return msg("it is off by default for this model in this version")
+        return msg("prefix caching is off by default for this model in this version")
     if recurrent:
         step = alignment(subject.shape, subject.sized).shortest_prefix_tokens
-        return msg("on by default; states are kept only every {n:n} tokens, so only longer shared prefixes can hit", n=step)
+        return msg("prefix caching is on by default; states are kept only every {n:n} tokens, so only longer shared prefixes can hit", n=step)
     windowed = any(isinstance(m, Attention) and (m.window_tokens or m.chunk_tokens) for layer in subject.shape.layers for m in layer.mixers)
     if windowed:
-        return msg("on by default; windowed layers keep only what their window needs")
-    return msg("on by default, and free where nothing is shared")
+        return msg("prefix caching is on by default; windowed layers keep only what their window needs")
+    return msg("prefix caching is on by default, and free where nothing is shared")

@@ -72,7 +72,8 @@ def check(context: Context) -> Iterator[Hit]:
         why=msg("vLLM answers tool requests with 400") if context.vllm else msg("SGLang returns the call as text in content and never infers the parser"),
         fix=msg("Name the family's parser if clients send tools.") if name is None else msg("Add --tool-call-parser {name} if clients send tools.", name=name),
         edits=() if name is None else (Edit("--tool-call-parser", name, safe=False), *switch),
-        severity="note" if choice is None or not choice.sure or name is None else None,
+        # vLLM refuses loudly at the first tool request; SGLang hands on the call as text, which nobody sees
+        severity="note" if context.vllm or choice is None or not choice.sure or name is None else None,
         confidence="possible" if name is None else None,
         sources=() if choice is None else tuple(f"{fact.path}: {fact.value}" for fact in choice.evidence),
     )

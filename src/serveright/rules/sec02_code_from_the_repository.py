@@ -28,7 +28,7 @@ from serveright.types.text import msg
 
 CODE = "SEC02"
 NAME = "code-from-the-repository"
-SEVERITY = "warning"
+SEVERITY = "note"
 EFFECT = "security"
 CONFIDENCE = "likely"
 SINCE = "0.1"
