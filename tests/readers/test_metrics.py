@@ -7,7 +7,8 @@ import pytest
 
 from serveright.analysis.evidence import growth, scrape_signs
 from serveright.errors import InputError, NetworkError
-from serveright.readers.metrics import parse_metrics, read_metrics, read_scrapes
+from serveright.readers.metrics import parse_metrics, read_metrics
+from serveright.readers.prometheus import read_scrapes
 from serveright.types.diagnosis import Scrape
 
 PAGE = (Path(__file__).parent / "vllm_0_32_0.metrics").read_text()

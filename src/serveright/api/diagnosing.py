@@ -19,8 +19,8 @@ from serveright.readers.benchmark import BenchPoint, parse_benchmark
 from serveright.readers.echo import command_of_echo
 from serveright.readers.engine_log import Progress, read_log, read_stream, read_text
 from serveright.readers.log_lines import facts_alone
-from serveright.readers.metrics import read_scrapes
 from serveright.readers.nvidia_smi import is_smi, parse_smi
+from serveright.readers.prometheus import read_scrapes
 from serveright.readers.symptom_text import read_symptom
 from serveright.rules import repair as repairing
 from serveright.rules.causes.edits import edits_from

@@ -73,19 +73,6 @@ def read_metrics(where: str, timeout_s: float = 10) -> Scrape:
     return parse_metrics(raw.decode("utf-8", "replace"), where)
 
 
-def read_scrapes(where: str) -> tuple[Scrape, ...]:
-    """One page, or the series of a Prometheus API answer that lies in a file. Raises InputError and NetworkError."""
-    from serveright.readers.prometheus import is_answer, scrapes
-
-    if where.startswith(("http://", "https://")) and "/api/v1/query" in where:
-        return scrapes(fetch(where, 10, MAX_BYTES), where)
-    if not where.startswith(("http://", "https://")):
-        raw = read_own(where, msg("Give a saved /metrics page or its URL."), MAX_BYTES)
-        if is_answer(raw[:4096]):
-            return scrapes(raw.decode("utf-8", "replace"), where)
-    return (read_metrics(where),)
-
-
 def parse_metrics(text: str, source: str, at: float | None = None) -> Scrape:
     """The text of a page. `engine` None where no name of either engine is on it. Raises InputError where it is no exposition at all."""
     try:

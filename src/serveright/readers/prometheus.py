@@ -1,10 +1,12 @@
-"""An answer of the Prometheus HTTP API (`query` or `query_range`) -> scrapes, oldest first."""
+"""Scrapes, oldest first: one `/metrics` page, or an answer of the Prometheus HTTP API (`query` or `query_range`)."""
 
 from msgspec import DecodeError, Struct
 from msgspec.json import decode
 
+from serveright.catalog.own import read_own
 from serveright.errors import InputError
-from serveright.readers.metrics import sample, scrape
+from serveright.readers.http import fetch
+from serveright.readers.metrics import MAX_BYTES, read_metrics, sample, scrape
 from serveright.types.diagnosis import Scrape
 from serveright.types.text import Msg, msg
 
@@ -25,6 +27,14 @@ class _Answer(Struct, frozen=True):
 
 MOST = 64
 """Scrapes that are kept: evenly spaced over the range."""
+
+
+def read_scrapes(where: str) -> tuple[Scrape, ...]:
+    """A `/metrics` page, or the series of an API answer from a file or URL. Raises InputError and NetworkError."""
+    if where.startswith(("http://", "https://")):
+        return scrapes(fetch(where, 10, MAX_BYTES), where) if "/api/v1/query" in where else (read_metrics(where),)
+    raw = read_own(where, msg("Give a saved /metrics page or its URL."), MAX_BYTES)
+    return scrapes(raw.decode("utf-8", "replace"), where) if is_answer(raw[:4096]) else (read_metrics(where),)
 
 
 def is_answer(head: bytes) -> bool:
