@@ -45,6 +45,11 @@ def test_two_pages_give_rates_and_a_restart_begins_anew() -> None:
     assert growth([parse_metrics(later, "a"), parse_metrics(PAGE, "b")])["preemptions"] == 0
 
 
+def test_one_request_with_undefined_logits_is_enough() -> None:
+    assert "metrics:corrupted" in signs("# TYPE vllm:corrupted_requests_total counter\nvllm:corrupted_requests_total 1.0\n")
+    assert "metrics:corrupted" not in signs("# TYPE vllm:corrupted_requests_total counter\nvllm:corrupted_requests_total 0.0\n")
+
+
 def test_sglang_ranks_and_states() -> None:
     page = parse_metrics(SGLANG, "page")
     assert (page.engine, page.total["running"], page.ranks["1"]["waiting"]) == ("sglang", 40, 0)

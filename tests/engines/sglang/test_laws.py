@@ -14,7 +14,7 @@ from serveright.types.engine import Parallel, Settings, Sized
 from serveright.types.model import ModelShape
 from serveright.units import GIB
 from tests.budget import examples
-from tests.engines.sglang.models import PLAIN, latent, model, shapes
+from tests.engines.sglang.models import PLAIN, delta, latent, model, shapes
 
 CALIBRATION = load_sglang_memory()
 VERSIONS = ("0.4.6", "0.5.0", "0.5.5", "0.5.9", "0.5.12", "0.5.17", "0.5.20", "0.5.23")
@@ -86,3 +86,9 @@ def test_v4_of_few_layers_is_answered(count: int, ratio: int | None, pp: int, mo
     shape = model(*[row] * count, architecture="DeepseekV4ForCausalLM")
     found = sized(shape, parallel=Parallel(tp=4, pp=pp), max_num_seqs=most, speculative_method="EAGLE" if drafts else None, context=4096)
     assert found.capacity.per_rank_tokens >= 0
+
+
+def test_a_model_of_states_alone_stores_no_rows() -> None:
+    found = sized(model(*[delta()] * 4, architecture="Qwen3NextForCausalLM"))
+    assert found.layout.stored_bytes_per_token == 0
+    assert found.layout.state_bytes_per_slot > 0
