@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from serveright.api import auditing
+from serveright.api import auditing, commands
 from serveright.errors import InputError, UnknownName, UserError
 from serveright.types.text import msg
 
@@ -20,7 +20,7 @@ def folder(at: Path, count: int) -> Path:
 
 
 def test_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = auditing.Ask(gpu="1xh200")
+    asked = commands.Ask(gpu="1xh200")
     where = str(folder(tmp_path, 12))
     alone = auditing.audit([where], asked)
     monkeypatch.setattr(auditing, "MANY", 2)
@@ -29,7 +29,7 @@ def test_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert len(alone.deployments) == 12
     assert len(alone.unread) == 1
     with pytest.raises(UserError):
-        auditing.audit([where], auditing.Ask(gpu="nonsense"))
+        auditing.audit([where], commands.Ask(gpu="nonsense"))
 
 
 @pytest.mark.parametrize("error", [InputError(msg("{a} is wrong", a=1), msg("Mend it.")), UnknownName(msg("GPU"), "h20O", ["h200"])])

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serveright import api
-from serveright.api import auditing
+from serveright.api import auditing, commands
 from serveright.catalog.models import list_models
 from serveright.types.reports import Chosen, PlanReport
 from serveright.types.traffic import Traffic
@@ -25,7 +25,7 @@ GPUS = ("8xh200", "4xh100", "8xb200", "2xrtx4090", "8xa100-80gb")
 
 def audit(chosen: Chosen, report: PlanReport) -> list[str]:
     """Codes at warning or above that our own audit finds in a planned command."""
-    asked = auditing.ask(f"{chosen.engine.name}@{chosen.engine.version}", f"{report.gpu.count}x{report.gpu.key}", report.model.id)
+    asked = commands.ask(f"{chosen.engine.name}@{chosen.engine.version}", f"{report.gpu.count}x{report.gpu.key}", report.model.id)
     found = auditing.audit_text(chosen.command.encode(), "plan.sh", asked)
     assert len(found.deployments) == 1
     return [f"{f.code} {f.message.template} {f.message.values}" for f in found.findings if f.severity != "note"]

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from serveright.api.auditing import Ask, audit_text
+from serveright.api.auditing import audit_text
+from serveright.api.commands import Ask
 from serveright.api.diagnosing import Bundle, diagnose
 from serveright.outputs.json import encode
 from serveright.outputs.text import Options

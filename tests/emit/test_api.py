@@ -2,7 +2,7 @@
 
 import pytest
 
-from serveright.api import auditing, emitting
+from serveright.api import auditing, commands, emitting
 from serveright.api.engines import load_engines
 from serveright.api.loading import load_model
 from serveright.api.planning import find, with_context
@@ -45,7 +45,7 @@ def test_plans_are_emitted(plan: tuple[str, str, str]) -> None:
             continue
         for file in files:
             for gpu in (None, plan[1]):
-                found = auditing.audit_text(file.text.encode(), file.name, auditing.Ask(gpu=gpu)).findings
+                found = auditing.audit_text(file.text.encode(), file.name, commands.Ask(gpu=gpu)).findings
                 assert not found, [(f.code, f.message) for f in found]
     assert {"shell", "docker", "compose", "kubernetes", "kserve", "keda", "hpa", "prometheus", "grafana"} <= set(carried)
 
@@ -56,7 +56,7 @@ def test_the_audit_as_users_run_it(format: str, name: str) -> None:
     if format == "kserve-llm" and design(name).role.nodes > 1:
         pytest.skip("KServe joins the nodes: the object alone does not say how many")
     for file in emitted(format, name):
-        found = [f for f in auditing.audit_text(file.text.encode(), file.name, auditing.Ask()).findings if f.severity != "note"]
+        found = [f for f in auditing.audit_text(file.text.encode(), file.name, commands.Ask()).findings if f.severity != "note"]
         assert not found, [(f.code, f.message, f.location) for f in found]
 
 

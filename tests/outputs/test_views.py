@@ -109,9 +109,9 @@ def test_check_names_engines_as_the_contract_does() -> None:
 
 
 def test_a_rule_is_told_in_the_language_asked_for() -> None:
-    from serveright.api import auditing
+    from serveright.api import rulebook
 
-    english, korean = auditing.rules("KV05").rules[0], auditing.rules("KV05", "ko").rules[0]
+    english, korean = rulebook.rules("KV05").rules[0], rulebook.rules("KV05", "ko").rules[0]
     assert "## What it catches" in english.page
     assert re.search(r"[가-힣]", korean.title)
     assert korean.page.startswith(korean.title)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from serveright.api.auditing import Ask, audit_text
+from serveright.api.auditing import audit_text
+from serveright.api.commands import Ask
 from serveright.rules.run import audit_command
 from serveright.types.audit_reports import AuditReport
 from tests.rules.bench import context_of

@@ -6,7 +6,8 @@ Commands, labels and addresses stand in tests/rules/cases (public.psv, published
 from collections.abc import Iterator
 from pathlib import Path
 
-from serveright.api.auditing import Ask, audit_text
+from serveright.api.auditing import audit_text
+from serveright.api.commands import Ask
 from serveright.types.report import Finding
 
 CASES = Path(__file__).parents[2] / "tests" / "rules" / "cases"

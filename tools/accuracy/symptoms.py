@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from serveright.analysis.evidence import command_signs, log_signs
 from serveright.analysis.not_a_fault import not_a_fault
-from serveright.api.auditing import Ask, facts_of, read
+from serveright.api.commands import Ask, facts_of, read
 from serveright.readers.engine_log import read_text
 from serveright.readers.symptom_text import read_symptom
 from serveright.rules.causes.rank import ranked, score

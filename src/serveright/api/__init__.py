@@ -7,7 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from serveright.api.auditing import audit, migrate
+    from serveright.api.auditing import audit
     from serveright.api.checking import check, check_all
     from serveright.api.choosing import choose
     from serveright.api.comparing import compare
@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from serveright.api.learning import learn
     from serveright.api.loading import load_model
     from serveright.api.measuring import measure
+    from serveright.api.migrating import migrate
     from serveright.api.planning import plan
     from serveright.api.sizing import size
 
 _HOMES = {
     "audit": "auditing",
-    "migrate": "auditing",
+    "migrate": "migrating",
     "diagnose": "diagnosing",
     "measure": "measuring",
     "choose": "choosing",

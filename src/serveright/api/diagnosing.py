@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from serveright.analysis.evidence import command_signs, log_signs, scrape_signs, shape_signs, sized_signs, window_signs
 from serveright.analysis.memory_from_log import memory_parts
 from serveright.analysis.not_a_fault import not_a_fault
-from serveright.api.auditing import Ask, facts_of, read
+from serveright.api.commands import Ask, facts_of, read
 from serveright.api.loading import load_model
 from serveright.catalog.own import existing, read_own, refuse_utf16
 from serveright.errors import InputError, UserError

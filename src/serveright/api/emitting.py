@@ -7,7 +7,8 @@ from serveright.analysis.autoscaling import bounds
 from serveright.analysis.deployment import Wanted, deploy
 from serveright.analysis.disaggregation import Pools
 from serveright.analysis.roles import Transfer, disaggregate
-from serveright.api.auditing import Ask, audit_text
+from serveright.api.auditing import audit_text
+from serveright.api.commands import Ask
 from serveright.api.engines import Engine
 from serveright.api.loading import Model
 from serveright.api.planning import launch_of

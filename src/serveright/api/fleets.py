@@ -13,7 +13,7 @@ from typing import BinaryIO
 import msgspec
 from msgspec import Struct
 
-from serveright.api.auditing import Ask
+from serveright.api.commands import Ask
 from serveright.api.rows import audit_chunk, fingerprint
 from serveright.errors import InputError
 from serveright.readers.dump import Piece, pieces

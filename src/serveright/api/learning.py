@@ -87,9 +87,7 @@ def read_progress(path: Path) -> Progress:
         return Progress()
     except (OSError, msgspec.DecodeError) as error:
         why = error.strerror or "" if isinstance(error, OSError) else str(error)
-        raise InputError(
-            msg("{file}: cannot be read ({why})", file=str(path), why=why), msg("Delete it to start over, or give --state FILE.")
-        ) from error
+        raise InputError(msg("{file}: cannot be read ({why})", file=str(path), why=why), msg("Delete it to start over, or give --state FILE.")) from error
 
 
 def write_progress(path: Path, progress: Progress) -> None:
@@ -217,7 +215,8 @@ def _runs(rng: random.Random, seed: int, difficulty: int, model: Model) -> Exerc
 
 def _fault(rng: random.Random, seed: int, difficulty: int) -> Exercise:
     """A command one of the rules finds fault with, from the rules' own examples."""
-    from serveright.api.auditing import Ask, audit_text
+    from serveright.api.auditing import audit_text
+    from serveright.api.commands import Ask
     from serveright.rules.registry import all_rules
 
     rules = [rule for rule in all_rules() if any(e.bad for e in rule.examples)]

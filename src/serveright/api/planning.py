@@ -277,14 +277,14 @@ def _beside(question: Question, variants: Sequence[Model], engines: Sequence[Eng
 
 def _own_findings(report: PlanReport) -> tuple[Finding, ...]:
     """What our own audit says of the chosen command; nothing where the model was given as a file only."""
-    from serveright.api import auditing
+    from serveright.api import auditing, commands
     from serveright.errors import UserError
 
     if report.chosen is None:
         return ()
     engine = report.chosen.engine
     try:
-        asked = auditing.ask(f"{engine.name}@{engine.version}", f"{report.gpu.count}x{report.gpu.key}", report.model.id)
+        asked = commands.ask(f"{engine.name}@{engine.version}", f"{report.gpu.count}x{report.gpu.key}", report.model.id)
         return auditing.audit_text(report.chosen.command.encode(), "plan", asked).findings
     except UserError:
         return ()

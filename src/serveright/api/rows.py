@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from serveright import __version__
-from serveright.api.auditing import Ask, facts_of, read
+from serveright.api.commands import Ask, facts_of, read
 from serveright.catalog.gpus import load_gpu
 from serveright.errors import UserError
 from serveright.readers.dump import Piece

@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from serveright.api import asking
-from serveright.api.auditing import Ask, ask, audit_text
+from serveright.api.auditing import audit_text
+from serveright.api.commands import Ask, ask
 from serveright.api.diagnosing import Bundle, diagnose
 from serveright.errors import InputError
 from serveright.types.audit_reports import AuditReport

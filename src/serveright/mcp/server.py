@@ -9,8 +9,8 @@ from pydantic import Field
 
 from serveright import __version__, api
 from serveright.api import asking, facts
-from serveright.api.auditing import rules
 from serveright.api.planning import Wishes
+from serveright.api.rulebook import rules
 from serveright.api.texts import audit_texts, diagnose_texts, wishes
 from serveright.errors import InputError, UserError
 from serveright.mcp.results import Result, answers, published, result, words

@@ -32,10 +32,10 @@ def command(
     explain_all: bool, fix: bool, unsafe_fixes: bool, diff: bool, allow_none: bool, fail_on: str, out: Output,
 ) -> None:  # fmt: skip
     """Show findings; with --fix write the files."""
-    from serveright.api import auditing
+    from serveright.api import auditing, commands
     from serveright.outputs.views.audit import document
 
-    asked = auditing.ask(engine, gpu, model, fetch=fetch, select=select, ignore=ignore, explain_all=explain_all)
+    asked = commands.ask(engine, gpu, model, fetch=fetch, select=select, ignore=ignore, explain_all=explain_all)
     if fix and "-" in paths and not diff:
         raise UsageError(msg("--fix cannot write to stdin"), msg("Use --diff, or give the file."))
     report = auditing.audit(paths, asked, fix=fix or diff or unsafe_fixes, unsafe_fixes=unsafe_fixes, allow_none=allow_none)
@@ -62,7 +62,7 @@ def _write(report: AuditReport) -> None:
 
 def _machine(report: AuditReport, out: Output) -> None:
     from serveright import __version__
-    from serveright.api import auditing
+    from serveright.api import rulebook
     from serveright.outputs import github, junit, sarif
 
     if out.format == "github":
@@ -70,6 +70,6 @@ def _machine(report: AuditReport, out: Output) -> None:
     elif out.format == "junit":
         text = junit.junit(report.findings, sorted({d.location.file for d in report.deployments}), out.lang)
     else:
-        pages = {page.code: page for page in auditing.rules().rules}
+        pages = {page.code: page for page in rulebook.rules().rules}
         text = sarif.sarif(report.findings, pages, __version__, out.lang)
     out.write(text)

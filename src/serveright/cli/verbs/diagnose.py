@@ -33,7 +33,7 @@ def command(
     symptoms: tuple[str, ...], smi: str | None, bench: str | None, url: str | None, probe: bool, watch: bool, calibrate_out: str | None, out: Output,
 ) -> None:  # fmt: skip
     """Show causes; exit 1 when a cause is more likely than not."""
-    from serveright.api.auditing import ask
+    from serveright.api.commands import ask
     from serveright.api.diagnosing import Bundle, diagnose
     from serveright.outputs.views.diagnose import document
 

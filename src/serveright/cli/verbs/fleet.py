@@ -30,7 +30,7 @@ def command(
     jobs: int | None, top: int, engine: str | None, gpu: str | None, fail_on: str, out: Output,
 ) -> None:  # fmt: skip
     """Show the summary; the rows lie in a file."""
-    from serveright.api import auditing, fleet_summary, fleets
+    from serveright.api import commands, fleet_summary, fleets
     from serveright.outputs.views import fleet as view
 
     if compare:
@@ -39,7 +39,7 @@ def command(
         return
     if not paths:
         raise UsageError(msg("fleet needs files or folders"), msg("For instance: kubectl get deploy,lws -A -o yaml > dump.yaml; serveright fleet dump.yaml"))
-    run = fleets.run(paths, rows, auditing.ask(engine, gpu), jobs=jobs, previous=previous, fresh=fresh)
+    run = fleets.run(paths, rows, commands.ask(engine, gpu), jobs=jobs, previous=previous, fresh=fresh)
     if parquet:
         fleet_summary.to_parquet(rows, parquet)
     report = fleet_summary.summary(run, top)

@@ -13,8 +13,8 @@ from serveright.types.text import msg
 @output()
 def command(path: str, to: str, engine: str | None, out: Output) -> None:
     """Show the translated commands."""
-    from serveright.api import auditing
+    from serveright.api import commands, migrating
     from serveright.outputs.views.audit import migration
 
-    report = auditing.migrate(path, to, auditing.ask(engine))
+    report = migrating.migrate(path, to, commands.ask(engine))
     out.show(report, migration, quiet="\n".join(m.command for m in report.migrations))

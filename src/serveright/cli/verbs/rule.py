@@ -12,8 +12,8 @@ from serveright.types.text import msg
 @output()
 def command(code: str | None, every: bool, out: Output) -> None:
     """Show rules."""
-    from serveright.api import auditing
+    from serveright.api import rulebook
     from serveright.outputs.views.audit import rule
 
-    report = auditing.rules(None if every else code, out.lang)
+    report = rulebook.rules(None if every else code, out.lang)
     out.show(report, rule, quiet="\n".join(r.code for r in report.rules))

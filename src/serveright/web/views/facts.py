@@ -4,7 +4,7 @@ from typing import Any
 
 from serveright.api import facts
 from serveright.api.asking import gpu_spec
-from serveright.api.auditing import rules
+from serveright.api.rulebook import rules
 from serveright.errors import UnknownName
 from serveright.outputs.views import audit as audit_view
 from serveright.outputs.views import facts as views
