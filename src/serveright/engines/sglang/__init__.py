@@ -2,6 +2,6 @@
 
 from serveright.engines.sglang.decide import resolve
 from serveright.engines.sglang.flags import launch_flags, settings_from_flags
-from serveright.engines.sglang.size import capacity, layout, size, split
+from serveright.engines.sglang.size import layout, size
 
-__all__ = ["capacity", "launch_flags", "layout", "resolve", "settings_from_flags", "size", "split"]
+__all__ = ["launch_flags", "layout", "resolve", "settings_from_flags", "size"]

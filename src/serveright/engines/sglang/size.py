@@ -7,7 +7,7 @@ from serveright.engines.sglang.decide import decide, resolved_of, situation
 from serveright.engines.sglang.layout import layout_of
 from serveright.engines.sglang.pool import NO_KV_MEMORY, Pool, fill
 from serveright.engines.sglang.split import split_of
-from serveright.types.engine import Capacity, EngineLayout, MemorySplit, Settings, Sized
+from serveright.types.engine import EngineLayout, MemorySplit, Settings, Sized
 from serveright.types.hardware import Gpu
 from serveright.types.model import Checkpoint, ModelShape
 from serveright.types.sglang import SglangBehaviour, SglangMemory
@@ -52,20 +52,3 @@ def layout(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: Sglan
     """How the cache lies on one GPU. Source: model_executor/pool_configurator.py of the version's wheel."""
     at = situation(shape, checkpoint, gpu, behaviour)
     return layout_of(decide(at, settings), at)
-
-
-def split(
-    shape: ModelShape, checkpoint: Checkpoint, weight_bytes_per_gpu: int, gpu: Gpu, behaviour: SglangBehaviour, calibration: SglangMemory, settings: Settings
-) -> MemorySplit:
-    """Where one GPU's memory goes, in bytes."""
-    at = situation(shape, checkpoint, gpu, behaviour)
-    return split_of(decide(at, settings), at, gpu, weight_bytes_per_gpu, calibration)
-
-
-def capacity(
-    shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: SglangBehaviour, settings: Settings, kv_pool_bytes: int, context_tokens: int
-) -> Capacity:
-    """What a pool of `kv_pool_bytes` per GPU holds (KV rows and recurrent states together)."""
-    at = situation(shape, checkpoint, gpu, behaviour)
-    args = decide(at, settings)
-    return capacity_of(args, at, layout_of(args, at), fill(args, at, kv_pool_bytes / _GIB), context_tokens)
