@@ -122,8 +122,8 @@ def test_a_gpu_of_ones_own_is_a_file(tmp_path: Path) -> None:
 HALVES = {"mi250x", "ascend-910c"}
 """Packages of two devices: the fact file describes one of them."""
 
-REPLACED = {"rtx-5080", "tpu-v5e", "tpu-v6e", "tpu-v7", "arc-pro-b60"}
-"""GPUs whose usable memory was from memory and is now what a named device printed."""
+REPLACED = {"rtx-5080", "rtx-3060-12gb", "l20", "tpu-v5e", "tpu-v6e", "tpu-v7", "arc-pro-b60"}
+"""GPUs whose usable memory was from memory or indirect and is now what a named device printed."""
 
 
 @pytest.mark.shared
