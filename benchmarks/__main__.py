@@ -29,8 +29,8 @@ The peers are installed from the package index into environments of their own. k
 def section(name: str, words: list[str]) -> str:
     """Title and table of one benchmark, shown while it runs."""
     what = str(importlib.import_module(f"benchmarks.{name}").__doc__).partition("\n")[0].partition(": `python")[0].rstrip(".")
-    title = f"## {name.replace('_', ' ').capitalize()}\n\n{what}.\n"
-    print(f"\n{title}", flush=True)
+    head = f"## {title(name)}\n\n{what}.\n"
+    print(f"\n{head}", flush=True)
     lines: list[str] = []
     with subprocess.Popen([sys.executable, "-m", f"benchmarks.{name}", *words], stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
         for line in process.stdout or ():
@@ -38,7 +38,22 @@ def section(name: str, words: list[str]) -> str:
             lines.append(line)
     if process.returncode:
         raise SystemExit(process.returncode)
-    return f"{title}\n{''.join(lines)}"
+    return f"{head}\n{''.join(lines)}"
+
+
+def write(name: str, made: str) -> None:
+    """Put one section into the page; the others stay as they were measured."""
+    found = PAGE.read_text(encoding="utf-8").split("\n## ")[1:] if PAGE.exists() else []
+    kept = {part.partition("\n")[0]: f"## {part}" for part in found}
+    kept[title(name)] = made
+    machine = f"Python {platform.python_version()}, {os.cpu_count()} cores of {platform.machine()}"
+    ordered = [kept[title(name)].strip() + "\n" for name in SECTIONS if title(name) in kept]
+    PAGE.write_text("\n".join([HEAD.format(today=date.today(), machine=machine), *ordered]), encoding="utf-8")
+
+
+def title(name: str) -> str:
+    """`large_log` as a heading."""
+    return name.replace("_", " ").capitalize()
 
 
 def main() -> int:
@@ -48,10 +63,10 @@ def main() -> int:
     options.add_argument("--update", action="store_true", help="write docs/reference/speed.md")
     options.add_argument("--quick", action="store_true", help="smaller inputs")
     chosen = options.parse_args()
-    done = [section(name, QUICK.get(name, []) if chosen.quick else []) for name in chosen.names or SECTIONS]
-    if chosen.update:
-        machine = f"Python {platform.python_version()}, {os.cpu_count()} cores of {platform.machine()}"
-        PAGE.write_text("\n".join([HEAD.format(today=date.today(), machine=machine), *done]), encoding="utf-8")
+    for name in chosen.names or SECTIONS:
+        made = section(name, QUICK.get(name, []) if chosen.quick else [])
+        if chosen.update:
+            write(name, made)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`audit` of 10,000 start scripts in one folder against shellcheck, which lints the same files: `python -m benchmarks.audits [COUNT]`."""
+"""`audit` of a folder of start scripts against shellcheck, which lints the same files: `python -m benchmarks.audits [COUNT]`, 10,000 unless said otherwise."""
 
 import random
 import sys

@@ -1,4 +1,4 @@
-"""`fleet` over 10,000 manifests, a second run with nothing changed, against parsing the same YAML with libyaml: `python -m benchmarks.fleet [COUNT]`."""
+"""`fleet` over a folder of manifests, and a second run with nothing changed, against parsing the same YAML with libyaml: `python -m benchmarks.fleet [COUNT]`."""
 
 import sys
 import tempfile

@@ -1,4 +1,4 @@
-"""A serving log read once by `diagnose`, 2 GiB unless said otherwise, against a Python loop over its lines: `python -m benchmarks.large_log [MIB]`."""
+"""A serving log read once by `diagnose` against a Python loop over its lines: `python -m benchmarks.large_log [MIB]`, 2 GiB unless said otherwise."""
 
 import sys
 from pathlib import Path

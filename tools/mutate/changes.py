@@ -1,6 +1,6 @@
 """Every small fault that can be put into a module: what it is, where it stands, and how to apply it to the syntax tree.
 
-Left alone: docstrings, annotations, imports, and the English templates of `msg(...)`, which are words for users and have tests of their own.
+Left alone: docstrings, annotations, imports, `__all__`, and the English templates of `msg(...)`, which are words for users and have tests of their own.
 """
 
 import ast
@@ -118,7 +118,7 @@ def _header(statement: ast.stmt) -> str:
 
 
 def _of_statement(node: ast.stmt, function: ast.FunctionDef | ast.AsyncFunctionDef | None) -> Iterator[Change]:
-    if isinstance(node, (ast.Import, ast.ImportFrom)) or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+    if isinstance(node, (ast.Import, ast.ImportFrom)) or ast.unparse(getattr(node, "test", node)) == "TYPE_CHECKING" or _is_exports(node):
         return
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         yield from _under(node.args, node, function, ("defaults", "kw_defaults"))
@@ -143,6 +143,10 @@ def _of_statement(node: ast.stmt, function: ast.FunctionDef | ast.AsyncFunctionD
 
 def _is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _is_exports(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
 
 
 def _of_value(parent: ast.AST, field: str, value: object, statement: ast.stmt, function: ast.FunctionDef | ast.AsyncFunctionDef | None) -> Iterator[Change]:
