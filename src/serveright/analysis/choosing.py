@@ -85,7 +85,11 @@ def format_reasons(gpu: Gpu, form: NumberFormat) -> Iterator[StepReason]:
     if word is None:
         return
     if unpacked(gpu, form):
-        text = msg("{format} weights are unpacked and multiplied as {word} here: that saves memory, not arithmetic", format=form.name, word=word if WIDTH[word] > 8 else "bf16")
+        text = msg(
+            "{format} weights are unpacked and multiplied as {word} here: that saves memory, not arithmetic",
+            format=form.name,
+            word=word if WIDTH[word] > 8 else "bf16",
+        )
         yield StepReason(step="hardware", code="format-unpacked", text=text)
     elif word == "fp4":
         text = msg("a {format} checkpoint exists, and this GPU multiplies FP4 at {rate:.1f} PFLOP/s", format=form.name, rate=gpu.flops[word] / 1e15)
