@@ -282,7 +282,8 @@ class Given(Struct, frozen=True, dict=True):
             if flag.name and flag.literal and flag.name not in used and "." not in flag.written
         }
         switched = {name: word.text for name in _VARIABLES if (word := self.command.env.get(name)) is not None and word.literal}
-        return given | switched
+        draft = self.json("--speculative-config").get("model") if self.vllm else None
+        return given | switched | ({"speculative-model": str(draft)} if draft else {})
 
 
 _PLACES: dict[int, tuple[LaunchCommand, dict[str, list[int]]]] = {}

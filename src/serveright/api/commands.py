@@ -127,7 +127,7 @@ def facts_of(command: LaunchCommand, asked: Ask) -> Facts:
     engine = _engine_of(command.engine, command.engine_version)
     if fleet is None or engine is None or not given.layout_known:
         return facts
-    return _sized(facts, given, engine, model, fleet)
+    return _sized(facts, given, engine, model, fleet, asked)
 
 
 def _from_base(facts: Facts, base: Model, table: EngineTable) -> Facts:
@@ -161,21 +161,22 @@ def _given_count(command: LaunchCommand) -> int | None:
 _SIZES: dict[tuple[int, int, bytes], tuple[Engine, Model, Sized]] = {}
 
 
-def _size(engine: Engine, model: Model, fleet: Fleet, settings: Settings) -> Sized:
+def _size(engine: Engine, model: Model, fleet: Fleet, settings: Settings, asked: Ask) -> Sized:
     """One engine's answer, kept by what was asked: the commands of a fleet repeat themselves."""
-    key = (id(engine), id(model), msgspec.json.encode((fleet, settings)))
+    key = (id(engine), id(model), msgspec.json.encode((fleet, settings, asked.local, asked.fetch)))
     kept = _SIZES.get(key)
     if kept is None:
         if len(_SIZES) >= KEPT:
             _SIZES.clear()
         # engine and model are held, so that no later one can take their id
-        kept = _SIZES[key] = (engine, model, size_on(engine, model, fleet, settings, settings.context_tokens or model.shape.max_context_tokens or 4096))
+        context = settings.context_tokens or model.shape.max_context_tokens or 4096
+        kept = _SIZES[key] = (engine, model, size_on(engine, model, fleet, settings, context, local=asked.local, fetch=asked.fetch))
     return kept[2]
 
 
-def _sized(facts: Facts, given: Given, engine: Engine, model: Model, fleet: Fleet) -> Facts:
+def _sized(facts: Facts, given: Given, engine: Engine, model: Model, fleet: Fleet, asked: Ask) -> Facts:
 
     def resize(changed: Settings) -> Sized:
-        return _size(engine, model, fleet, changed)
+        return _size(engine, model, fleet, changed, asked)
 
     return replace(facts, sized=resize(given.settings), resize=resize)

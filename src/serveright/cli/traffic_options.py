@@ -8,6 +8,7 @@ import click
 
 from serveright import units
 from serveright.cli.options import say
+from serveright.errors import UsageError
 from serveright.types.engine import Parallel, Settings
 from serveright.types.text import msg
 from serveright.types.traffic import Traffic
@@ -87,17 +88,49 @@ def settings_options(function: Callable[..., None]) -> Callable[..., None]:
     @click.option("--block-size", "block_tokens", type=click.IntRange(1), help=say(msg("Tokens of one cache block, where the engine lets you choose.")))
     @click.option("--prefix-caching/--no-prefix-caching", default=None, help=say(msg("Reuse the cache of equal prompt beginnings.")))
     @click.option("--spec-tokens", "speculative_tokens", type=click.IntRange(0), default=0, help=say(msg("Tokens drafted by the model's own MTP layers.")))
+    @click.option("--draft-model", metavar="MODEL", help=say(msg("A draft model of its own: a local path or a model of the catalogue; with --spec-tokens.")))
+    @click.option(
+        "--draft-method", type=click.Choice(("draft_model", "eagle", "eagle3", "dflash")), help=say(msg("What the draft model is: a whole model, or a head."))
+    )
     @click.option("--language-only", is_flag=True, help=say(msg("Leave vision and audio towers out.")))
     @functools.wraps(function)
-    def command(*, tp: int | None, pp: int, dp: int, ep: bool, dcp: int, replicas: int, speculative_tokens: int, **rest: Any) -> None:
+    def command(
+        *,
+        tp: int | None,
+        pp: int,
+        dp: int,
+        ep: bool,
+        dcp: int,
+        replicas: int,
+        speculative_tokens: int,
+        draft_model: str | None,
+        draft_method: str | None,
+        **rest: Any,
+    ) -> None:
         keys = ("kv_dtype", "max_num_seqs", "token_budget", "mem_fraction", "block_tokens", "prefix_caching", "language_only")
         values = {key: rest.pop(key) for key in keys}
         size = tp if tp is not None else 0
         parallel = Parallel(tp=size, pp=pp, dp=dp, ep=0 if ep else 1, dcp=dcp, replicas=replicas)
-        method = "mtp" if speculative_tokens else None
-        function(settings=Settings(parallel=parallel, speculative_method=method, speculative_tokens=speculative_tokens, **values), **rest)
+        drafting = draft_settings(draft_model, draft_method, speculative_tokens)
+        function(settings=Settings(parallel=parallel, **drafting, **values), **rest)
 
     return command
+
+
+def draft_settings(model: str | None, method: str | None, tokens: int) -> dict[str, Any]:
+    """Speculation in the words of `Settings`: by the model's own layers, or by a draft model named in both engines' words. Raises UsageError."""
+    if model is None:
+        if method is not None:
+            raise UsageError(
+                msg("--draft-method {method}: no draft model is named", method=method), msg("Give --draft-model MODEL, or leave --draft-method out.")
+            )
+        return {"speculative_method": "mtp" if tokens else None, "speculative_tokens": tokens}
+    if not tokens:
+        raise UsageError(
+            msg("--draft-model {model}: how many tokens it drafts is not said", model=model), msg("Give --spec-tokens, for instance --spec-tokens 3.")
+        )
+    names = {"speculative-model": model, "speculative-draft-model-path": model}
+    return {"speculative_method": method or "draft_model", "speculative_tokens": tokens, "extra": names}
 
 
 def traffic_options(function: Callable[..., None]) -> Callable[..., None]:

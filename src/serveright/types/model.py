@@ -143,6 +143,7 @@ Part = Literal[
     "vision",
     "audio",
     "mtp",
+    "draft",
     "other",
 ]
 Shard = Literal["column", "row", "vocab", "q_heads", "kv_heads", "experts", "replicated"]

@@ -195,14 +195,26 @@ def _build(config: Any, job: dict[str, Any], torch: Any) -> dict[str, Any]:
     with torch.device("meta"), _to_meta(), set_current_vllm_config(config):
         torch.set_default_dtype(config.model_config.dtype)
         model = initialize_model(config)
-        if job["mtp"]:
+        asked = config.speculative_config
+        if asked is not None and asked.draft_model_config is not None:
             from vllm.compilation.backends import set_model_tag
 
             with set_model_tag("drafter"):
-                initialize_model(config, model_config=config.speculative_config.draft_model_config)
+                _draft(config, asked, initialize_model)
         torch.set_default_dtype(torch.float32)
     held = list(model.parameters())
     return {"moe_backends": _experts(model), "parameters_per_gpu": sum(p.numel() for p in held), "weight_bytes_per_gpu": sum(p.nbytes for p in held)}
+
+
+def _draft(config: Any, asked: Any, initialize_model: Any) -> None:
+    """The draft's layers beside the target's: heads of all kinds under the target's configuration, a whole model under one of its own."""
+    if asked.uses_draft_model():
+        from vllm.config import replace
+
+        own = replace(config, model_config=asked.draft_model_config, quant_config=None, parallel_config=replace(asked.draft_parallel_config, rank=0))
+        initialize_model(own, prefix="draft_model")
+    else:
+        initialize_model(config, model_config=asked.draft_model_config)
 
 
 def _experts(model: Any) -> list[str]:

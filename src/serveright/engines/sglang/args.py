@@ -12,6 +12,8 @@ from serveright.types.text import Msg
 
 T = TypeVar("T")
 EAGLE = ("EAGLE", "EAGLE3", "STANDALONE")
+BLOCKS = ("DFLASH", "DSPARK")
+"""Algorithms whose draft writes a block at once, with rows sized by its own heads."""
 _METHODS = {"mtp": "EAGLE", "nextn": "EAGLE", "eagle": "EAGLE", "eagle3": "EAGLE3", "standalone": "STANDALONE", "draft_model": "STANDALONE", "ngram": "NGRAM"}
 
 

@@ -5,7 +5,7 @@ Products stay integers where SGLang's are; a window ratio makes the total a doub
 
 from msgspec import Struct
 
-from serveright.engines.sglang.args import Args, Situation
+from serveright.engines.sglang.args import BLOCKS, Args, Situation
 from serveright.engines.sglang.decide import kv_word
 from serveright.engines.sglang.seen import Seen, stages
 from serveright.engines.sglang.spec import draft_layers
@@ -62,8 +62,17 @@ def _plain_cells(args: Args, at: Situation, seen: Seen) -> Cells:
         rows, index = _softmax(args, at, seen, layers)
         draft = int((rows + index) * drafts / layers) if layers else 0
         row = 0 if seen.full is None else seen.full.head_dim + seen.full.v_head_dim
+    draft += block_rows(args, at)
     total = rows + index + draft
     return Cells(rows=rows, index=index, window=0, draft=draft, window_draft=0, ratio=0, full=total, token=total, row_dim=row)
+
+
+def block_rows(args: Args, at: Situation) -> int:
+    """K and V of one token in a block draft's layers, on every context-parallel rank alike (speculative/dflash_utils.py dflash_draft_cell_size_per_token)."""
+    own = at.seen.drafter
+    if own is None or args.algorithm not in BLOCKS:
+        return 0
+    return kv_heads(own, args.attn_tp) * (own.head_dim + own.v_head_dim) * at.seen.draft_layers * _ITEM[kv_word(args, at)] * args.dcp
 
 
 def _softmax(args: Args, at: Situation, seen: Seen, layers: int) -> tuple[int, int]:
@@ -157,6 +166,7 @@ def _window_cells(args: Args, at: Situation, seen: Seen) -> Cells:
     ratio = window_ratio(args, at)
     rows, window = full_one * seen.full_layers, window_one * seen.window_layers
     draft, window_draft = full_one * (drafts - draft_windows - every_token) + window_one * every_token, window_one * draft_windows
+    draft += block_rows(args, at)
     full = rows + draft
     token = window + draft + window_draft if not seen.full_layers else full + ratio * (window + window_draft)
     row = 0 if seen.full is None else seen.full.head_dim + seen.full.v_head_dim

@@ -18,9 +18,9 @@ _MOST_RUNNING = 4096
 """The engine never plans for more requests (resolve_max_num_reqs)."""
 
 
-def situation(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: SglangBehaviour) -> Situation:
+def situation(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: SglangBehaviour, drafter: ModelShape | None = None) -> Situation:
     """What stays the same while settings vary."""
-    return Situation(seen=see(shape, checkpoint, behaviour), device=device_of(gpu, behaviour), behaviour=behaviour)
+    return Situation(seen=see(shape, checkpoint, behaviour, drafter), device=device_of(gpu, behaviour), behaviour=behaviour)
 
 
 def decide(at: Situation, settings: Settings) -> Args:

@@ -25,7 +25,7 @@ def _plain_layout(args: Args, at: Situation) -> EngineLayout:
     if cells.index:
         groups.append(_growing("index_key", _index_layers(args, at), page, cells.index))
     if cells.draft:
-        groups.append(_growing("latent" if seen.mla else "kv", seen.draft_layers, page, cells.draft))
+        groups.append(_growing("latent" if seen.mla and seen.drafter is None else "kv", seen.draft_layers, page, cells.draft))
     if cells.window:
         window = seen.window.window_tokens or seen.window.chunk_tokens if seen.window else None
         groups.append(

@@ -84,6 +84,8 @@ class Seen(Struct, frozen=True, kw_only=True):
     draft_layers: int
     draft_windows: int
     """Windows among the prediction layers."""
+    drafter: Attention | None
+    """Attention of a draft model of its own: `draft_layers` and `draft_windows` are then that model's; None where the checkpoint's own layers draft."""
     heads: tuple[int, ...]
     """Query heads of every kind of attention, which tensor parallelism must divide."""
 
@@ -148,8 +150,8 @@ def _counts(layers: tuple[Layer, ...], conv_rows: int) -> _Counts:
     )
 
 
-def see(shape: ModelShape, checkpoint: Checkpoint, behaviour: SglangBehaviour) -> Seen:
-    """SGLang's view of a model and its checkpoint."""
+def see(shape: ModelShape, checkpoint: Checkpoint, behaviour: SglangBehaviour, drafter: ModelShape | None = None) -> Seen:
+    """SGLang's view of a model and its checkpoint, and of a draft model of its own."""
     name = behaviour.alias_by_model_type.get(shape.model_type) or behaviour.alias.get(shape.architecture, shape.architecture)
     softmax = [m for layer in shape.layers for m in layer.mixers if isinstance(m, Attention)]
     latents = [m for layer in shape.layers for m in layer.mixers if isinstance(m, Latent)]
@@ -183,10 +185,21 @@ def see(shape: ModelShape, checkpoint: Checkpoint, behaviour: SglangBehaviour) -
         experts=_experts(shape, checkpoint),
         kv_scheme=_kv_scheme(checkpoint),
         context=shape.max_context_tokens or _NO_CONTEXT,
-        draft_layers=0 if behaviour.listed("draft_uncounted", name) else shape.mtp_layers,
-        draft_windows=sum(any(isinstance(m, Attention) and m.kind == "sliding" for m in layer.mixers) for layer in shape.mtp),
+        draft_layers=drafter.mtp_layers or len(drafter.layers) if drafter else 0 if behaviour.listed("draft_uncounted", name) else shape.mtp_layers,
+        draft_windows=_draft_windows(drafter, behaviour) if drafter else _windows(shape.mtp),
+        drafter=next((m for layer in drafter.layers for m in layer.mixers if isinstance(m, Attention)), None) if drafter else None,
         heads=tuple(sorted({m.query_heads for m in (*softmax, *latents)})),
     )
+
+
+def _windows(layers: tuple[Layer, ...]) -> int:
+    return sum(any(isinstance(m, Attention) and m.kind == "sliding" for m in layer.mixers) for layer in layers)
+
+
+def _draft_windows(drafter: ModelShape, behaviour: SglangBehaviour) -> int:
+    """Windows of a draft model, which only the classes with two pools tell apart."""
+    softmax = [m for layer in drafter.layers for m in layer.mixers if isinstance(m, Attention) and m.kind == "sliding"]
+    return _windows(drafter.layers) if _two_pools(drafter.architecture, softmax, behaviour) else 0
 
 
 def _dtype(shape: ModelShape, *, silent_bf16: bool) -> str:

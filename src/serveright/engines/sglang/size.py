@@ -25,12 +25,14 @@ def size(
     calibration: SglangMemory,
     settings: Settings,
     context_tokens: int,
+    drafter: ModelShape | None = None,
 ) -> Sized:
     """What SGLang decides and holds for requests of `context_tokens`, on one GPU of the deployment and in total.
 
+    `drafter`: a draft model of its own, whose weights are among the given ones and whose rows lie beside the target's.
     A layout that cannot be computed because the engine refuses it stands with what could be: read `fits` and `refusals` first.
     """
-    at = situation(shape, checkpoint, gpu, behaviour)
+    at = situation(shape, checkpoint, gpu, behaviour, drafter)
     args = decide(at, settings)
     memory = split_of(args, at, gpu, weight_bytes_per_gpu, calibration)
     lay = layout_of(args, at)
@@ -48,7 +50,9 @@ def _told(pool: Pool, memory: MemorySplit) -> Pool:
     return replace(pool, refusals=tuple(replace(r, why=why) if r.code.endswith(NO_KV_MEMORY) else r for r in pool.refusals))
 
 
-def layout(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: SglangBehaviour, settings: Settings) -> EngineLayout:
+def layout(
+    shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: SglangBehaviour, settings: Settings, drafter: ModelShape | None = None
+) -> EngineLayout:
     """How the cache lies on one GPU. Source: model_executor/pool_configurator.py of the version's wheel."""
-    at = situation(shape, checkpoint, gpu, behaviour)
+    at = situation(shape, checkpoint, gpu, behaviour, drafter)
     return layout_of(decide(at, settings), at)

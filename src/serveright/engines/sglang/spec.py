@@ -54,6 +54,8 @@ def draft_layers(args: Args, at: Situation) -> tuple[int, int, int]:
     if args.algorithm not in EAGLE:
         return 0, 0, 0
     own = at.seen.draft_layers
+    if at.seen.drafter is not None:
+        return own, at.seen.draft_windows if at.seen.two_pools and not at.seen.v4 else 0, 0
     if at.behaviour.listed("draft_windows_in_full", at.seen.architecture):
         return own, 0, min(own, at.seen.draft_windows)
     return own, min(own, at.seen.window_layers) if at.seen.two_pools and not at.seen.v4 else 0, 0

@@ -84,6 +84,12 @@ def readers(site: Site, owned: tuple[Owned, ...], states: dict[Recurrent, State]
     return tuple(found.values())
 
 
+def joined(first: tuple[Reader, ...], more: tuple[Reader, ...]) -> tuple[Reader, ...]:
+    """Both, each backend once."""
+    names = {reader.name for reader in first}
+    return first + tuple(reader for reader in more if reader.name not in names)
+
+
 def _readers_of(site: Site, entry: Owned, states: dict[Recurrent, State]) -> list[Reader]:
     own = site.behaviour.model_backends.get(site.architecture)
     m = entry.mixer

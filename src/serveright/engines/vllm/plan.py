@@ -12,7 +12,7 @@ from serveright.engines.vllm import deepseek_v4, deepseek_v41, refusals
 from serveright.engines.vllm.blocks import BlockChoice, choose_block
 from serveright.engines.vllm.combinations import PLATFORMS, Device
 from serveright.engines.vllm.grouping import CannotGroup, group_layers, pool_block_bytes
-from serveright.engines.vllm.layers import Reader, readers, select, sparse_word, specs
+from serveright.engines.vllm.layers import Reader, joined, readers, select, sparse_word, specs
 from serveright.engines.vllm.moe import expert_kernel, has_no_kernel
 from serveright.engines.vllm.parallel import split_stages
 from serveright.engines.vllm.runner import second_runner
@@ -71,8 +71,11 @@ class Plan(Struct, frozen=True, kw_only=True):
         return self.choice.block
 
 
-def plan(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: VllmBehaviour, settings: Settings) -> Plan:
-    """The engine's decisions, with a `Refusal` for everything it would not start over. Raises nothing for user mistakes that the engine itself reports."""
+def plan(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: VllmBehaviour, settings: Settings, drafter: ModelShape | None = None) -> Plan:
+    """The engine's decisions, with a `Refusal` for everything it would not start over. Raises nothing for user mistakes that the engine itself reports.
+
+    `drafter`: a draft model of its own, whose caches join the target's groups.
+    """
     device = Device(sm=gpu.sm or 0, name=gpu.name, vendor=gpu.vendor.lower(), aiter=settings.extra.get("VLLM_ROCM_USE_AITER") == "1")
     shape = as_read(shape, behaviour, remote=shape.remote_code and settings.extra.get("trust-remote-code") == "true")
     draft = draft_layers(shape, behaviour, settings)
@@ -88,6 +91,10 @@ def plan(shape: ModelShape, checkpoint: Checkpoint, gpu: Gpu, behaviour: VllmBeh
     backends = readers(site, owned, states)
     choice = _block(site, backends, states, shape, settings, aligned=aligned, found=found)
     layers = specs(site, owned, choice.block, states, choice.states)
+    if drafter is not None:
+        beside, own = _beside(site, shape, drafter)
+        backends = joined(backends, readers(beside, own, {}))
+        layers += specs(beside, own, choice.block, {}, choice.states)
     order = page_layout(backends, layers)
     experts = expert_kernel(shape, checkpoint, device, behaviour, settings)
     found += [refusals.no_expert_kernel()] if has_no_kernel(experts) else []
@@ -122,6 +129,18 @@ def draft_layers(shape: ModelShape, behaviour: VllmBehaviour, settings: Settings
         depth = min(depth, settings.speculative_tokens)  # further depths are never stepped into, so they are not built
     own = shape.mtp or (_last_full(shape) if shape.architecture in behaviour.mtp_depth else ())
     return (own * depth)[:depth]
+
+
+def _beside(site: Site, shape: ModelShape, drafter: ModelShape) -> tuple[Site, tuple[Owned, ...]]:
+    """Where the layers of a draft model stand: the target's ranks and cache dtype, its own heads and class; counted on after the target's layers.
+
+    A draft's recurrent states are not sized here. Source: v1/spec_decode/llm_base_proposer.py `load_model` (its attention layers are registered with the target's).
+    """
+    at = replace(
+        site, architecture=drafter.architecture, model_head_size=model_head_size(drafter), model_kv_heads=model_kv_heads(drafter, site.tp), forced_fa=0
+    )
+    own = (m for m in owners(drafter, ()) if not isinstance(m.mixer, Recurrent))
+    return at, tuple(replace(m, index=len(shape.layers) + m.index, draft=True) for m in own)
 
 
 def _last_full(shape: ModelShape) -> tuple[Layer, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from serveright.engines.vllm.plan import Plan
 from serveright.engines.vllm.runner import request_tables
-from serveright.engines.vllm.words import MTP_METHODS, itemsize, plain_word
+from serveright.engines.vllm.words import itemsize, plain_word
 from serveright.types.engine import Resolved, Settings
 from serveright.types.model import Latent, ModelShape
 from serveright.types.text import Msg, msg
@@ -94,9 +94,6 @@ def _choices(plan: Plan, shape: ModelShape, settings: Settings, decode: str) -> 
         yield msg(
             "the second model runner serves: counts of the whole vocabulary for {seqs:n} requests take {tables:gib}", seqs=times.max_num_seqs, tables=tables
         )
-    draft = settings.extra.get("speculative-model")
-    if draft and settings.speculative_method not in MTP_METHODS:
-        yield msg("{draft} drafts: its weights and its own cache are not counted here and come out of the KV pool", draft=draft)
     if plan.state_mode:
         yield msg("recurrent states are cached in mode {mode}", mode=plan.state_mode)
     if times.in_flight_tokens > times.token_budget:

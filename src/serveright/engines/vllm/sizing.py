@@ -27,14 +27,15 @@ def size(
     calibration: VllmMemory,
     settings: Settings,
     context_tokens: int | None = None,
+    drafter: ModelShape | None = None,
 ) -> Sized:
-    """Step 2 for vLLM. `context_tokens` is the longest request (default: the settings', else the model's own); weights are bytes on the fullest GPU.
+    """Step 2 for vLLM. `drafter`: a draft model of its own, whose weights are among the given ones. `context_tokens` is the longest request (default: the settings', else the model's own); weights are bytes on the fullest GPU.
 
     `capacity.max_concurrency` is bounded by max_num_seqs; `capacity.per_rank_concurrency` is the figure the engine itself logs.
     """
     context = context_tokens or settings.context_tokens or shape.max_context_tokens or behaviour.default_block
     settings = replace(settings, context_tokens=context)
-    made = plan(shape, checkpoint, gpu, behaviour, settings)
+    made = plan(shape, checkpoint, gpu, behaviour, settings, drafter)
     memory = split(shape, made, weight_bytes_per_gpu, gpu, calibration, settings)
     blocks = settings.extra.get("num-gpu-blocks-override")
     return Sized(

@@ -68,6 +68,7 @@ PARTS: dict[str, Msg] = {
     "vision": msg("vision tower"),
     "audio": msg("audio tower"),
     "mtp": msg("prediction layers (MTP)"),
+    "draft": msg("draft model"),
     "other": msg("other"),
 }
 CHANGES: dict[str, Msg] = {
