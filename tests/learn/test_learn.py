@@ -1,6 +1,7 @@
 """Exercises: made again by their seed, graded by the tool's own functions, a state that survives, both languages."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from serveright.api.learning import exercise, export, learn, read_progress
 from serveright.cli.verbs.learn import command
 from serveright.errors import UserError
 from serveright.outputs import text
-from serveright.outputs.views.learn import document
+from serveright.outputs.language import render
+from serveright.outputs.views.learn import choices, document
+from serveright.rules.registry import all_rules
 from serveright.types.lessons import KINDS, Exercise, ExerciseKind, Progress
 
 
@@ -131,6 +134,23 @@ def test_both_languages(tmp_path: Path, lang: str) -> None:
     shown = text.document(document(learn("1", state=state)), text.Options(lang=lang, color=False, columns=0, explain=False))
     assert ("토큰" in shown) == (lang == "ko")
     assert "=" in shown, "the derivation stands below"
+
+
+@pytest.mark.parametrize(("kind", "slip"), [("bytes", "b"), ("bytes", ""), ("layout", "12"), ("layout", "z"), ("fault", "{title}")])
+def test_a_slip_of_the_hand_costs_no_exercise(tmp_path: Path, kind: ExerciseKind, slip: str) -> None:
+    state = str(tmp_path / "learn.json")
+    asked = learn(state=state, kind=kind, seed=4)
+    with pytest.raises(UserError):
+        learn(slip, state=state)
+    assert learn(state=state).exercise == asked.exercise
+    assert read_progress(Path(state)).tries == {}
+
+
+def test_a_fault_is_chosen_by_its_title_in_the_language_of_the_page() -> None:
+    made = exercise("fault", 3, 0)
+    english, korean = choices(made, "en"), choices(made, "ko")
+    assert {str(rule.title) for rule in all_rules()} >= {str(render(choice, "en")) for choice in english}
+    assert all(re.search("[가-힣]", str(choice)) for choice in korean)
 
 
 def test_a_sheet_for_a_class() -> None:

@@ -229,13 +229,23 @@ def number(text: str) -> float | None:
     return float(match[1].replace(",", "")) * _UNITS.get((match[2] or "").upper() if len(match[2] or "") > 1 else (match[2] or ""), 1)
 
 
+def readable(exercise: Exercise, text: str) -> bool:
+    """Whether a text answers the question at all: one of its letters or choices, or a number."""
+    if isinstance(exercise.answer, str):
+        return _choice(text) in (*LETTERS[: len(exercise.choices)], *(choice.template.lower() for choice in exercise.choices if not choice.values))
+    return number(text) is not None
+
+
+def _choice(text: str) -> str:
+    return text.strip().lower().rstrip(".)")
+
+
 def grade(exercise: Exercise, text: str) -> Grade:
     """An answer judged; numbers within the exercise's tolerance, choices by letter or by their words."""
     if isinstance(exercise.answer, str):
         right = exercise.choices[LETTERS.index(exercise.answer)]
-        said = text.strip().lower().rstrip(".)")
-        good = said in (exercise.answer, right.template.lower())
-        comment = msg("right") if good else msg("not quite: {answer}", answer=right)
+        good = _choice(text) in (exercise.answer, right.template.lower())
+        comment = msg("right") if good else msg("not quite")
         return Grade(right=good, given=text, expected=exercise.answer, comment=comment)
     value = number(text)
     expected = f"{exercise.answer:,.10g} {exercise.unit}".strip()

@@ -177,13 +177,14 @@ def moe(case: Case) -> Figures | None:
     if ffn is None:
         return None
     share = ffn.experts_per_token / (ffn.experts + ffn.zero_experts)
-    touched = {f"touched_{n}": roofline.distinct_share(share, n, 1.0) for n in (1, 8, 64, 512)}
+    few, many, most = 8, 64, 512
+    touched = {f"touched_{n}": roofline.distinct_share(share, n, 1.0) for n in (1, few, many, most)}
     weights = sum(group.bytes for group in case.need.groups if group.part == "experts")
     routed = sum(group.elements for group in case.need.groups if group.part == "experts")
     return {
         "experts": ffn.experts, "picked": ffn.experts_per_token, "shared": ffn.shared_experts, "total": case.need.total_elements, "active": case.need.active_elements,
         "active_share": case.need.active_elements / case.need.total_elements, "expert_share": routed / case.need.total_elements, "expert_bytes": weights,
-        **touched, "read_1": weights * touched["touched_1"], "read_64": weights * touched["touched_64"],
+        "few": few, "many": many, "most": most, **touched, "read_1": weights * touched["touched_1"], "read_64": weights * touched["touched_64"],
         "experts_a_gpu": ffn.experts / case.count, "gpus": case.count,
     }  # fmt: skip
 
@@ -242,7 +243,13 @@ def speculation(case: Case) -> Figures | None:
     """Tokens a step, and what a step costs more, at one request and at many."""
     hw, split = case.calibration.hardware, case.split()
     rate = case.calibration.speculation.get("acceptance", DEFAULT_ACCEPTANCE)
-    figures: Figures = {"acceptance": rate, **{f"accepted_{k}": accepted_tokens(k, rate) for k in (1, 2, 3)}, "mtp": case.shape.mtp_layers}
+    figures: Figures = {
+        "acceptance": rate,
+        **{f"accepted_{k}": accepted_tokens(k, rate) for k in (1, 2, 3)},
+        "mtp": case.shape.mtp_layers,
+        "many": 16,
+        "most": 256,
+    }
     for length, name in ((SHORT, "short"), (case.tokens, "long")):
         figures[name] = length
         for batch in (1, 16, 256):

@@ -14,6 +14,10 @@ from serveright.catalog.gates import load_gates
 from serveright.catalog.glossary import glossary
 from serveright.catalog.gpus import gpu_keys, load_gpu, parse_gpu_spec
 from serveright.catalog.topics import topic_text, topic_title, topics
+from serveright.outputs.language import render
+from serveright.outputs.text import width
+from serveright.outputs.views.words import SHORT
+from serveright.types.design import VerdictName
 from serveright.types.engine import Parallel, Settings, Sized
 from serveright.types.hardware import Fleet
 from serveright.types.lessons import ExplainReport, Glossary, GlossaryTerm, Section, TopicLine, TopicList
@@ -55,7 +59,7 @@ def explain(
         title=topic_title(topic, lang),
         model=loaded.files.id,
         gpu=asked_gpu,
-        sections=tuple(sections(text, figures, kernel_table(loaded) if "{table}" in text else None)),
+        sections=tuple(sections(text, figures, kernel_table(loaded, lang) if "{table}" in text else None)),
         figures=figures,
         next=tuple(usual["next"]),
         note=note,
@@ -98,15 +102,18 @@ def sections(text: str, figures: Figures, table: str | None = None) -> Iterator[
             yield Section(kind="text", text=Msg(" ".join(lines), {**figures}))
 
 
-def kernel_table(model: Model) -> str:
-    """Verdicts of the gates that concern this model, one line a gate, one column a capability."""
+def kernel_table(model: Model, lang: str) -> str:
+    """Verdicts of the gates that concern this model, one line a gate, one column a capability, one word where the engines agree."""
     engines = load_engines("both")
     chips = {gpu.sm: gpu for gpu in map(load_gpu, gpu_keys()) if gpu.sm in CAPABILITIES}
     wanted = asked_of_gates(model.shape, model.checkpoint)
     concerned = [gate for gate in load_gates() if not wanted.isdisjoint(gate.needs)]
     rows = [["", *(f"sm_{sm}" for sm in CAPABILITIES)]]
     for gate in concerned:
-        cells = [" / ".join(gate_reason(gate, e.name, e.version, chips[sm], wanted)[0] for e in engines) for sm in CAPABILITIES]
+        verdicts: list[dict[VerdictName, None]] = [
+            dict.fromkeys(gate_reason(gate, e.name, e.version, chips[sm], wanted)[0] for e in engines) for sm in CAPABILITIES
+        ]
+        cells = [" / ".join(render(SHORT[verdict], lang) for verdict in found) for found in verdicts]
         rows.append([gate.id, *cells])
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+    cells_of = [max(width(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return "\n".join("  ".join(cell + " " * (most - width(cell)) for cell, most in zip(row, cells_of, strict=True)).rstrip() for row in rows)

@@ -5,6 +5,7 @@ import random
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -27,6 +28,9 @@ from serveright.types.lessons import KINDS, Exercise, ExerciseKind, LearnReport,
 from serveright.types.text import Msg, msg
 from serveright.types.traffic import Traffic
 
+if TYPE_CHECKING:
+    from serveright.rules.registry import Rule
+
 REAL = frozenset({"copy", "mirror", "retyped"})
 """Qualities of stored configs that count as real."""
 GPUS = (("1xh100", "1xrtx-4090"), ("4xh100", "2xrtx-4090", "1xa100-80gb"), ("8xh200", "8xb200", "2xrtx-pro-6000"))
@@ -48,6 +52,8 @@ def learn(
         if asked is None:
             raise UsageError(msg("there is no exercise to answer"), msg("Run `serveright learn` first, or name --kind and --seed."))
         answered = exercise(*asked)
+        if not made.readable(answered, answer):
+            raise unreadable(answered, answer)
         grade = made.grade(answered, answer)
         progress = made.learned(progress, answered, grade.right)
         kind = seed = None
@@ -59,6 +65,15 @@ def learn(
     current = exercise(*progress.pending)
     write_progress(path, progress)
     return LearnReport(exercise=current, answered=answered, grade=grade, progress=progress, state_file=str(path))
+
+
+def unreadable(asked: Exercise, answer: str) -> UsageError:
+    """What to say to a slip of the hand: it costs no exercise, the same one is answered again."""
+    if asked.choices:
+        return UsageError(
+            msg("{answer}: not one of the choices", answer=answer[:40]), msg("Answer with a letter, a to {last}.", last=made.LETTERS[len(asked.choices) - 1])
+        )
+    return UsageError(msg("{answer}: not a number", answer=answer[:40]), msg("Answer with a number such as 70,272 or 68.6 KiB."))
 
 
 def export(count: int, seed: int = 1, *, answers: bool = False, kind: ExerciseKind | None = None, difficulty: int | None = None) -> LessonSet:
@@ -168,19 +183,20 @@ def _layout(rng: random.Random, seed: int, difficulty: int, model: Model) -> Exe
     given = {
         "gpu": gpu,
         "concurrency": str(traffic.concurrency),
-        "tokens": f"{traffic.input_tokens[0]} in, {traffic.output_tokens[0]} out",
+        "input tokens": f"{traffic.input_tokens[0]:,}",
+        "output tokens": f"{traffic.output_tokens[0]:,}",
         "family": f"{model.family.name}, {model.family.ffn}",
         "weights": f"{model.need.total_bytes / 2**30:.1f} GiB",
     }
     why = (
         msg(
-            "{layout}: {rate:.0f} tokens/s, {tpot:s} a token",
+            "{layout}: {rate:,.0f} tokens/s, {tpot:s} a token",
             layout=layout_name(best.parallel),
             rate=best.estimate.output_tokens_per_s,
             tpot=best.estimate.tpot_s,
         ),
         msg(
-            "{layout}: {rate:.0f} tokens/s, {tpot:s} a token",
+            "{layout}: {rate:,.0f} tokens/s, {tpot:s} a token",
             layout=layout_name(rival.parallel),
             rate=rival.estimate.output_tokens_per_s,
             tpot=rival.estimate.tpot_s,
@@ -231,8 +247,8 @@ def _fault(rng: random.Random, seed: int, difficulty: int) -> Exercise:
         if finding is None or len(findings) > 1 + difficulty:
             continue
         here = {f.name for f in findings}
-        wrong = [Msg(other.name) for other in rng.sample(rules, 12) if other.name not in here][:3]
-        choices, letter = made.multiple(rng, Msg(rule.name), wrong)
+        wrong = [_named(other) for other in rng.sample(rules, 12) if other.name not in here][:3]
+        choices, letter = made.multiple(rng, _named(rule), wrong)
         why = [finding.message, finding.why, *([finding.fix] if finding.fix else [])]
         given = {"command": example.command, **({"gpu": example.gpu} if example.gpu else {})}
         return Exercise(
@@ -240,6 +256,11 @@ def _fault(rng: random.Random, seed: int, difficulty: int) -> Exercise:
             given=given, choices=choices, answer=letter, why=tuple(why),
         )  # fmt: skip
     raise ValueError("no rule's example is found by its rule")
+
+
+def _named(rule: "Rule") -> Msg:
+    """A choice that says the rule's title in English; its code leads views to the title in another language."""
+    return Msg("{title}", {"title": rule.title, "code": rule.code})
 
 
 def _symptom(rng: random.Random, seed: int, difficulty: int) -> Exercise:

@@ -108,8 +108,11 @@ def block(item: Block, view: Look) -> str:
 
 
 def _table(item: Table, view: Look) -> str:
+    def kind(column: int) -> str:
+        return " class=r" if column in item.right else " class=k" if item.wide and column not in item.wide else ""
+
     def line(tag: str, cells: tuple[Cell, ...]) -> str:
-        return "<tr>" + "".join(f"<{tag}{' class=r' if i in item.right else ''}>{view.cell(c)}</{tag}>" for i, c in enumerate(cells)) + "</tr>"
+        return "<tr>" + "".join(f"<{tag}{kind(i)}>{view.cell(c)}</{tag}>" for i, c in enumerate(cells)) + "</tr>"
 
     return f'<table tabindex="0"><thead>{line("th", item.columns)}</thead><tbody>{"".join(line("td", row) for row in item.rows)}</tbody></table>'
 

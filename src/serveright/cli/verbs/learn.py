@@ -1,10 +1,12 @@
 """`serveright learn`: exercises from real configs, one after the other."""
 
 import sys
+from functools import partial
 
 import click
 
 from serveright.cli.options import Output, output, say
+from serveright.errors import UsageError
 from serveright.types.lessons import KINDS, ExerciseKind
 from serveright.types.text import msg
 
@@ -34,11 +36,16 @@ def command(
 
     if count is not None:
         lessons = export(count, seed or 1, answers=with_answers, kind=kind, difficulty=difficulty)
-        out.show(lessons, views.lessons, quiet="\n".join(f"{e.kind} {e.seed} {e.answer}" for e in lessons.exercises))
+        out.show(lessons, partial(views.lessons, lang=out.lang), quiet="\n".join(f"{e.kind} {e.seed} {e.answer}" for e in lessons.exercises))
         return
     report = learn(answer, kind=kind, seed=seed, difficulty=difficulty, state=state)
-    out.show(report, views.document, quiet=str(report.grade.right).lower() if report.grade else "")
+    shown = partial(views.document, lang=out.lang)
+    out.show(report, shown, quiet=str(report.grade.right).lower() if report.grade else "")
     interactive = answer is None and sys.stdin.isatty() and sys.stdout.isatty() and out.format == "text"
     while interactive and (said := click.prompt(say(msg("answer (empty to stop)")), default="", show_default=False)):
-        report = learn(said, state=state)
-        out.show(report, views.document)
+        try:
+            report = learn(said, state=state)
+        except UsageError as error:
+            click.echo(f"{say(error.message)}\n  {say(error.fix or msg(''))}", err=True)
+            continue
+        out.show(report, shown)

@@ -3,9 +3,9 @@
 from typing import Any
 
 from serveright import api
-from serveright.analysis.exercises import grade
+from serveright.analysis.exercises import grade, readable
 from serveright.api import asking
-from serveright.api.learning import exercise
+from serveright.api.learning import exercise, unreadable
 from serveright.errors import UnknownName
 from serveright.outputs.views import explain as explain_view
 from serveright.outputs.views import learn as learn_view
@@ -56,14 +56,20 @@ def _exercise(visit: Visit, name: str, shelf: dict[str, Any]) -> Shown:
         raise UnknownName(msg("kind of exercise"), name[:40], KINDS)
     seed, level = _small(visit.first("seed"), 1), _small(visit.first("difficulty"), 0)
     made = exercise(kind, seed, min(level, 2))
-    blocks: list[Block] = list(learn_view.question(made))
+    blocks: list[Block] = list(learn_view.question(made, visit.lang))
     answer = visit.first("answer")
-    if answer:
+    if answer and not readable(made, answer):
+        slip = unreadable(made, answer)
+        blocks += [Paragraph(slip.message, "warn"), *([Paragraph(slip.fix)] if slip.fix else [])]
+    elif answer:
         judged = grade(made, answer)
-        blocks += [Paragraph(msg("{given}: {comment}", given=answer, comment=judged.comment), "good" if judged.right else "bad"), *learn_view.solution(made)]
+        blocks += [
+            Paragraph(msg("{given}: {comment}", given=answer, comment=judged.comment), "good" if judged.right else "bad"),
+            *learn_view.solution(made, visit.lang),
+        ]
         level = min(level + 1, 2) if judged.right else level
     turn = {
-        "choices": list(zip(LETTERS, made.choices, strict=False)),
+        "choices": list(zip(LETTERS, learn_view.choices(made, visit.lang), strict=False)),
         "unit": made.unit,
         "answer": answer,
         "seed": str(seed),
