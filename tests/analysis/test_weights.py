@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from serveright.analysis.divisibility import divisibility
-from serveright.analysis.weights import per_gpu_bytes, stage_layers, tensor_bytes, weight_need
+from serveright.analysis.weights import held_bytes, per_gpu_bytes, stage_layers, tensor_bytes, weight_need
 from serveright.catalog.models import find, list_models
 from serveright.families.read import read_model
 from serveright.formats import number
@@ -122,6 +122,15 @@ def test_the_files_own_total_wins_and_scales_the_parts() -> None:
 
 
 # --- one GPU
+
+
+def test_a_float32_checkpoint_is_held_in_16_bits_unless_asked_otherwise() -> None:
+    wide = weight_need(moe_shape(), replace(BF16, dtype="float32"))
+    assert wide.total_bytes == 2 * NEED.total_bytes
+    assert held_bytes(wide) == NEED.total_bytes
+    assert per_gpu_bytes(wide, Parallel(tp=2, pp=2)) == per_gpu_bytes(NEED, Parallel(tp=2, pp=2))
+    assert total(wide, Parallel()) == total(NEED, Parallel())
+    assert sum(per_gpu_bytes(wide, Parallel(), narrowed=False).values()) == 2 * total(NEED, Parallel())
 
 
 def test_one_gpu_holds_everything_asked_for() -> None:

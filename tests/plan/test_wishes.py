@@ -139,3 +139,26 @@ def test_a_presets_length_gives_way_where_its_requests_still_fit() -> None:
     assert report.chosen is not None
     assert report.steps["design"]["traffic"].context_tokens == 40_960
     assert api.plan("Qwen/Qwen3-8B", "2xh100", traffic_of("long-document", {})).chosen is None
+
+
+def test_amd_kernels_are_switched_on_where_vllm_leaves_them_off() -> None:
+    instinct = ask("openai/gpt-oss-120b", "8xmi300x").chosen
+    assert instinct is not None
+    assert instinct.env == {"VLLM_ROCM_USE_AITER": "1"}
+    assert instinct.command.startswith("VLLM_ROCM_USE_AITER=1 vllm serve")
+    others = (ask("openai/gpt-oss-120b", "8xh200").chosen, ask("Qwen/Qwen3-8B", "w7900").chosen)
+    assert all(chosen is not None and not chosen.env for chosen in others), "NVIDIA has no such variable, and Radeon no such kernels"
+
+
+def test_a_layout_one_engine_refuses_is_named_with_that_engine() -> None:
+    report = ask(engine="both")
+    refused = [name for name, reason in report.rejected if reason.code == "dp-without-ep"]
+    assert "DP8 (vllm)" in refused
+    assert "DP8" not in refused
+
+
+def test_copies_are_audited_on_the_gpus_of_one() -> None:
+    report = ask("Qwen/Qwen3-8B", "8xh200", concurrency=256)
+    assert report.chosen is not None
+    assert report.chosen.parallel.replicas > 1
+    assert "PAR16" not in {finding.code for finding in report.findings}

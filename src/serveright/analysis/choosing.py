@@ -113,8 +113,8 @@ def asked_of_gates(shape: ModelShape, checkpoint: Checkpoint) -> frozenset[str]:
 
 
 def least_bytes(elements: int, form: NumberFormat) -> float:
-    """Bytes that the weights need at the very least: every element at the format's width."""
-    return elements * form.bits / 8
+    """Bytes that the weights need at the very least: every element at the format's width, float32 as the 16 bits it is loaded in."""
+    return elements * min(form.bits, 16) / 8
 
 
 def context_reason(shape: ModelShape, needed: int) -> StepReason | None:

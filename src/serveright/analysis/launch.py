@@ -18,6 +18,8 @@ from serveright.types.traffic import Traffic
 CONTEXT = {"vllm": "--max-model-len", "sglang": "--context-length"}
 MEMORY = {"vllm": "--gpu-memory-utilization", "sglang": "--mem-fraction-static"}
 EXCHANGE = {"vllm": "--all2all-backend", "sglang": "--moe-a2a-backend"}
+AITER = "VLLM_ROCM_USE_AITER"
+"""AMD's kernels for experts and attention; off by default in vLLM, and slower by a factor without (rule ARCH09)."""
 FIRST_CONTEXT = 8192
 FIRST_MEMORY = 0.8
 """The first launch leaves room: it shall prove model, kernels and parsers, not capacity."""
@@ -179,6 +181,8 @@ def _reproducible(subject: Subject) -> Iterator[FlagChoice]:
 def _environment(subject: Subject) -> Iterator[tuple[str, str]]:
     if subject.traffic.reproducible and subject.engine == "vllm" and "VLLM_BATCH_INVARIANT" in subject.table.environment:
         yield "VLLM_BATCH_INVARIANT", "1"
+    if AITER in subject.settings.extra and AITER in subject.table.environment:
+        yield AITER, subject.settings.extra[AITER]
 
 
 def _first(subject: Subject, flags: tuple[FlagChoice, ...]) -> Iterator[FlagChoice]:

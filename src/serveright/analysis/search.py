@@ -92,10 +92,11 @@ class _Priced(Struct, frozen=True, kw_only=True):
 def search(question: Question, options: Sequence[Option]) -> Found:
     """Price everything. An empty `candidates[0].fits` means no layout is feasible."""
     priced: list[_Priced] = []
-    rejected: dict[tuple[str, str], Reason] = {}
+    rejected: dict[tuple[str, str], tuple[Reason, set[str]]] = {}
     for option in options:
         good, bad = layouts.layouts(question.shape, question.fleet, option.engine, option.cuts)
-        rejected.update({(title, reason.code): reason for title, reason in bad})
+        for title, reason in bad:
+            rejected.setdefault((title, reason.code), (reason, set()))[1].add(option.engine)
         for parallel in good:
             priced += _price(question, option, parallel)
     ranked = sorted(priced, key=lambda item: rank(item.candidate, question.traffic, question.objective))
@@ -103,11 +104,16 @@ def search(question: Question, options: Sequence[Option]) -> Found:
     candidates = tuple(_judged(item.candidate, best, question) for item in ranked)
     return Found(
         candidates=candidates,
-        rejected=tuple((title, reason) for (title, _), reason in rejected.items()),
+        rejected=tuple((_on(title, by, options), reason) for (title, _), (reason, by) in rejected.items()),
         pareto=pareto(candidates),
         flips=flips(question, ranked) if best else (),
         priced=len(priced),
     )
+
+
+def _on(title: str, engines: set[str], options: Sequence[Option]) -> str:
+    """A layout's name, with the engine where another asked for does not refuse it for this reason."""
+    return title if engines == {option.engine for option in options} else f"{title} ({', '.join(sorted(engines))})"
 
 
 def _price(question: Question, option: Option, parallel: Parallel) -> list[_Priced]:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from fractions import Fraction
 
+from msgspec.structs import replace
+
 from serveright.formats.resolve import resolver
 from serveright.types.engine import Parallel
 from serveright.types.model import Checkpoint, Ffn, ModelShape, NumberFormat, Part, Weight
@@ -118,8 +120,9 @@ def per_gpu_bytes(
     language_only: bool = False,
     ranks: Mapping[Part, int] | None = None,
     redundant_experts: int = 0,
+    narrowed: bool = True,
 ) -> dict[Part, int]:
-    """Bytes by part on the fullest GPU (of the fullest pipeline stage).
+    """Bytes by part on the fullest GPU (of the fullest pipeline stage); `narrowed`: float32 tensors are loaded in 16 bits, as both engines do unless --dtype says otherwise.
 
     Every part is cut over `parallel.tp` ranks by its shard rule, routed experts over all tp x dp ranks of a stage; `ranks` overrides this by part
     (1 = replicated), which is where engines differ: data-parallel towers, dense layers cut across data-parallel ranks. Heads, experts and vocabulary rows
@@ -127,11 +130,21 @@ def per_gpu_bytes(
     """
     groups = [group for group in need.groups if (with_mtp or not group.mtp) and not (language_only and group.part in TOWERS)]
     scale = Fraction(need.total_bytes, max(1, sum(group.bytes for group in need.groups))) if need.from_index else Fraction(1)
+    groups = [_in_16_bits(group) if narrowed and group.format == "fp32" else group for group in groups]
     shares = [_share(group, parallel, (ranks or {}).get(group.part), redundant_experts) for group in groups]
     body = max((index + 1 for group in groups if not group.mtp for index, size in enumerate(group.layer_bytes) if size), default=0)
     stages = [_stage(groups, shares, first, last, body) for first, last in stage_layers(body, parallel.pp)]
     fullest = max(stages, key=lambda stage: sum(stage.values()), default=dict[Part, Fraction]())
     return {part: -(-(size * scale).numerator // (size * scale).denominator) for part, size in fullest.items() if size}
+
+
+def held_bytes(need: WeightNeed) -> int:
+    """All weights as engines hold them: float32 in 16 bits."""
+    return need.total_bytes - sum(group.bytes for group in need.groups if group.format == "fp32") // 2
+
+
+def _in_16_bits(group: WeightGroup) -> WeightGroup:
+    return replace(group, format="bf16", bytes=group.bytes // 2, layer_bytes=tuple(size // 2 for size in group.layer_bytes))
 
 
 def _share(group: WeightGroup, parallel: Parallel, override: int | None, redundant: int) -> Fraction:

@@ -9,6 +9,7 @@ import msgspec
 from serveright.analysis import choosing as rules
 from serveright.analysis.cache import logical_cache
 from serveright.analysis.traffic import mean
+from serveright.analysis.weights import held_bytes
 from serveright.api.engines import load_engines
 from serveright.api.estimating import Served
 from serveright.api.hosting import Hosted, Question, Standing, Subject, host, speed, subject_of, with_context
@@ -161,7 +162,7 @@ def _choice(name: str, hosted: Hosted, reasons: Sequence[StepReason], question: 
         active_parameters=model.need.active_elements,
         checkpoint_format=model.checkpoint.format,
         checkpoint_assumed=hosted.assumed,
-        weights_bytes=model.need.total_bytes,
+        weights_bytes=held_bytes(model.need),
         engine=hosted.served.engine.label,
         parallel=candidate.parallel,
         cost_per_million_tokens=candidate.cost_per_million_tokens,

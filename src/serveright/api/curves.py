@@ -12,13 +12,13 @@ from serveright.analysis.layouts import name as layout_name
 from serveright.analysis.roofline import distinct_share, rows_read
 from serveright.analysis.search import Found, Question, conditions
 from serveright.analysis.speculation import Speculation
-from serveright.analysis.work import ModelWork, model_work
+from serveright.analysis.work import ModelWork
 from serveright.api.engines import Engine
+from serveright.api.estimating import work_of
 from serveright.api.loading import Model
 from serveright.api.sized import size_on
 from serveright.catalog.calibration import load_performance
 from serveright.errors import UserError
-from serveright.formats.resolve import resolver
 from serveright.types.calibration import Hardware
 from serveright.types.curves import Curves, Line, Roof, RoofPart
 from serveright.types.design import Candidate, Estimate
@@ -85,7 +85,7 @@ def users_lines(engines: Iterable[Engine], model: Model, fleet: Fleet, settings:
 
 def plan_curves(model: Model, fleet: Fleet, traffic: Traffic, engines: Sequence[Engine], found: Found) -> Curves:
     """What the pictures of a design need, from the candidates the search kept."""
-    work = model_work(model.shape, resolver(model.checkpoint))
+    work = work_of(model)
     best = next((c for c in found.candidates if c.fits), None)
     if best is None or best.estimate is None:
         return Curves(cache=cache_parts(model))

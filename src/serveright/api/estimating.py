@@ -13,13 +13,13 @@ from serveright.analysis.divisibility import divisibility
 from serveright.analysis.images import vision
 from serveright.analysis.layouts import replicated_cache
 from serveright.analysis.search import cost
-from serveright.analysis.weights import per_gpu_bytes
+from serveright.analysis.weights import held_bytes
 from serveright.analysis.work import ModelWork, model_work
 from serveright.api.engines import Engine
 from serveright.api.loading import Model
-from serveright.api.sized import size_on
+from serveright.api.sized import size_on, weights_on
 from serveright.catalog.calibration import load_performance
-from serveright.formats.resolve import resolver
+from serveright.formats.resolve import in_memory, resolver
 from serveright.types.design import Candidate, Reason
 from serveright.types.engine import Parallel, Settings, Sized
 from serveright.types.hardware import Fleet
@@ -41,8 +41,8 @@ class Served(Struct, frozen=True, kw_only=True):
 
 
 def work_of(model: Model) -> ModelWork:
-    """What one step of the model has to do, at its checkpoint's formats."""
-    return model_work(model.shape, resolver(model.checkpoint))
+    """What one step of the model has to do, at the formats its weights are held in: a float32 checkpoint is loaded in 16 bits."""
+    return model_work(model.shape, resolver(in_memory(model.checkpoint)))
 
 
 def serve(engine: Engine, model: Model, fleet: Fleet, traffic: Traffic, work: ModelWork) -> Served | Reason:
@@ -52,7 +52,7 @@ def serve(engine: Engine, model: Model, fleet: Fleet, traffic: Traffic, work: Mo
     last: Reason | None = None
     for parallel in _layouts(model, fleet):
         settings = Settings(parallel=parallel, context_tokens=context, language_only=bool(model.shape.towers) and not traffic.images_per_request)
-        weights = sum(per_gpu_bytes(model.need, parallel, language_only=settings.language_only).values())
+        weights = sum(weights_on(model, settings).values())
         if weights >= fleet.gpu.memory_bytes:
             last = Reason(code="weights-do-not-fit", text=msg("{weights:gib} of weights a GPU of {memory:gib}", weights=weights, memory=fleet.gpu.memory_bytes))
             continue
@@ -94,7 +94,7 @@ def _layouts(model: Model, fleet: Fleet) -> Iterator[Parallel]:
     node = fleet.per_node
     experts = any(f.kind == "moe" for layer in model.shape.layers for f in layer.ffns)
     for tp in (n for n in range(1, node + 1) if node % n == 0):
-        if model.need.total_bytes / tp < fleet.gpu.memory_bytes * 1.5:
+        if held_bytes(model.need) / tp < fleet.gpu.memory_bytes * 1.5:
             yield Parallel(tp=tp, ep=tp if experts and tp > 1 else 1, replicas=fleet.count // tp)
     for pp in (n for n in range(2, fleet.nodes + 1) if fleet.nodes % n == 0):
         yield Parallel(tp=node, pp=pp, ep=node if experts else 1, replicas=fleet.nodes // pp)

@@ -14,7 +14,7 @@ from serveright.analysis.anchors import Anchor, correction
 from serveright.analysis.check import CAPACITY_CODES
 from serveright.analysis.divisibility import divisibility
 from serveright.analysis.images import vision
-from serveright.analysis.launch import EXCHANGE, Subject, launch
+from serveright.analysis.launch import AITER, EXCHANGE, Subject, launch
 from serveright.analysis.search import Found, Objective, Option, Question, search
 from serveright.analysis.speculation import Speculation
 from serveright.api import calibrating, checking, inspection
@@ -193,7 +193,7 @@ def _options(model: Model, searching: Searching, question: Question) -> list[Opt
             work=work,
             cuts=lambda tp, ep: divisibility(model.shape, model.checkpoint, tp, ep),
             size=lambda name, wished: size_on(by_name[name], model, fleet, wished, context),
-            settings=searching.settings,
+            settings=_with_kernels(engine, fleet, searching.settings),
             speculation=drafting if _can_draft(engine, model, fleet, searching.settings, context) else (None,),
             released=engine.table.released,
             exchanges=frozenset(engine.table.all2all_backends),
@@ -201,6 +201,13 @@ def _options(model: Model, searching: Searching, question: Question) -> list[Opt
         )
         for engine in searching.engines
     ]
+
+
+def _with_kernels(engine: Engine, fleet: Fleet, settings: Settings) -> Settings:
+    """AMD's own kernels switched on where vLLM leaves them off (ARCH09): Instinct only, and only where this version knows the variable."""
+    if AITER not in engine.table.environment or not fleet.gpu.architecture.upper().startswith(("CDNA3", "CDNA4")):
+        return settings
+    return msgspec.structs.replace(settings, extra={AITER: "1", **settings.extra})
 
 
 def _can_draft(engine: Engine, model: Model, fleet: Fleet, settings: Settings, context: int) -> bool:
@@ -276,7 +283,7 @@ def _beside(question: Question, variants: Sequence[Model], engines: Sequence[Eng
 
 
 def _own_findings(report: PlanReport) -> tuple[Finding, ...]:
-    """What our own audit says of the chosen command; nothing where the model was given as a file only."""
+    """What our own audit says of the chosen command on the GPUs of one copy; nothing where the model was given as a file only."""
     from serveright.api import auditing, commands
     from serveright.errors import UserError
 
@@ -284,7 +291,7 @@ def _own_findings(report: PlanReport) -> tuple[Finding, ...]:
         return ()
     engine = report.chosen.engine
     try:
-        asked = commands.ask(f"{engine.name}@{engine.version}", f"{report.gpu.count}x{report.gpu.key}", report.model.id)
+        asked = commands.ask(f"{engine.name}@{engine.version}", f"{report.chosen.parallel.gpus}x{report.gpu.key}", report.model.id)
         return auditing.audit_text(report.chosen.command.encode(), "plan", asked).findings
     except UserError:
         return ()

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from fnmatch import translate
 
+from msgspec.structs import replace
+
 from serveright.formats.number import plain
 from serveright.types.model import Checkpoint, FormatRule, NumberFormat, Weight
 
@@ -45,6 +47,11 @@ def resolver(checkpoint: Checkpoint) -> Callable[[Weight], NumberFormat]:
     if not _LAST or _LAST[0][0] is not checkpoint:
         _LAST[:] = [(checkpoint, _resolver(checkpoint))]
     return _LAST[0][1]
+
+
+def in_memory(checkpoint: Checkpoint) -> Checkpoint:
+    """The checkpoint as engines hold it: float32 becomes 16 bits (vLLM config/model.py `_resolve_auto_dtype`, SGLang `_get_and_verify_dtype`)."""
+    return replace(checkpoint, dtype="bfloat16") if plain(checkpoint.dtype).name == "fp32" else checkpoint
 
 
 _LAST: list[tuple[Checkpoint, Callable[[Weight], NumberFormat]]] = []

@@ -81,9 +81,11 @@ def _summary(report: InspectReport) -> Iterator[tuple[Cell, Cell]]:
     yield msg("architecture"), " ".join(part for part in (report.model.architecture, f"({report.model.model_type})" if report.model.model_type else "") if part)
     yield msg("feed-forward"), word(FEED_FORWARD, report.ffn_axis)
     yield msg("parameters"), msg("{total:n} in all, {active:n} active a token", total=report.parameters.total, active=report.parameters.active)
-    stored = msg(
-        "{format}, {bytes:gib} on disk and in memory ({how})", format=word(FORMATS, report.checkpoint.format), bytes=report.checkpoint.bytes, how=_how(report)
-    )
+    form, size, how = word(FORMATS, report.checkpoint.format), report.checkpoint.bytes, _how(report)
+    if report.checkpoint.format == "fp32":
+        stored = msg("{format}, {bytes:gib} on disk, half of it in memory: engines load float32 as 16 bits ({how})", format=form, bytes=size, how=how)
+    else:
+        stored = msg("{format}, {bytes:gib} on disk and in memory ({how})", format=form, bytes=size, how=how)
     yield msg("checkpoint"), stored
     if report.checkpoint.kv_dtype:
         yield msg("KV precision asked for"), report.checkpoint.kv_dtype

@@ -131,7 +131,11 @@ def _design(report: PlanReport) -> Iterator[Block]:
 
         yield from pictures.design(report, report.curves, [_name(c) for c in report.candidates])
     misfits = [c for c in report.candidates if not c.fits]
-    fallen = [*((name, reason.text) for name, reason in report.rejected), *((_name(c), c.lost_because.text) for c in misfits if c.lost_because)]
+    both = len({c.engine.name for c in report.candidates}) > 1
+    fallen = [
+        *((name, reason.text) for name, reason in report.rejected),
+        *((f"{_name(c)} ({c.engine.name})" if both else _name(c), c.lost_because.text) for c in misfits if c.lost_because),
+    ]
     if fallen:
         yield Table((msg("not possible"), msg("because")), tuple(_by_reason(fallen))[:SHOWN], wide=(0, 1))
     if report.flips:
