@@ -1,12 +1,11 @@
 """The facts themselves: accelerators, models, engine versions and what changed between two of them."""
 
-from collections.abc import Iterator
 from datetime import date, timedelta
 
 from serveright.catalog.engines import diff_tables, load_table, successors, versions
-from serveright.catalog.gates import load_gates
 from serveright.catalog.gpus import gpu_keys, load_gpu
 from serveright.catalog.models import list_models
+from serveright.catalog.origins import origins
 from serveright.errors import UnknownName
 from serveright.types.engine_table import EngineName
 from serveright.types.facts_reports import EngineFacts, GpuFacts, ModelFacts, Origin, OriginFacts
@@ -44,15 +43,11 @@ WEAK = ("memory", "assumed")
 
 
 def origin_facts(older_than_days: int, today: date) -> OriginFacts:
-    """Figures of GPUs and gates that rest on memory or an assumption, or were last seen more than so many days ago; weakest first."""
+    """Facts that rest on memory or an assumption, or were last seen more than so many days ago; weakest first."""
     limit = (today - timedelta(days=older_than_days)).isoformat()
-    found = [origin for origin in _origins() if origin.kind in WEAK or (origin.as_of and origin.as_of < limit)]
+    found = [
+        Origin(fact=fact, kind=source.kind, as_of=source.as_of, text=source.text)
+        for fact, source in origins()
+        if source.kind in WEAK or (source.as_of and source.as_of < limit)
+    ]
     return OriginFacts(older_than_days=older_than_days, origins=tuple(sorted(found, key=lambda o: (o.kind not in WEAK, o.kind, o.fact))))
-
-
-def _origins() -> Iterator[Origin]:
-    for key in gpu_keys():
-        for field, source in load_gpu(key).sources.items():
-            yield Origin(fact=f"gpus/{key}.{field}", kind=source.kind, as_of=source.as_of, text=source.text)
-    for gate in load_gates():
-        yield Origin(fact=f"gates/{gate.id}", kind="engine-source", as_of=gate.as_of, text=gate.source)
