@@ -32,5 +32,5 @@ def test_the_estimate_is_derived(model: str, gpu: str, traffic: Traffic) -> None
     assert experts == pytest.approx(best.estimate.parts["experts"], rel=1e-9, abs=1e-15)
     assert steps["ttft_median_s"].values["queue_s"] >= 0
     assert 0 <= steps["tpot_s"].values["prefill_share"] < 1
-    assert LIMITS == steps["dense_s"].formula
+    assert steps["dense_s"].formula == LIMITS
     assert not math.isnan(steps["step_s"].result)
