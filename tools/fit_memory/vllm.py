@@ -66,6 +66,10 @@ class Case(Struct, frozen=True):
     """Layers of graphs, counted or not: what the printed estimate was made for."""
 
 
+UNKNOWN_ROWS = ("kv_dtype_unknown", "v4_cache_dtype", "layout_unknown")
+"""Refusals of ours that say: these rows are not known."""
+
+
 class Guess(Struct, frozen=True, kw_only=True):
     """One boot predicted by a fit that never saw its model."""
 
@@ -217,8 +221,13 @@ def guess(case: Case, calibration: VllmMemory) -> Guess:
         concurrency_error=predicted.per_rank_concurrency / boot.concurrency - 1 if good and boot.concurrency else None,
         weights_error=boot.computed / boot.weights - 1 if boot.computed and boot.weights else None,
         alone_error=alone / boot.available - 1 if boot.computed and profiled(boot) and boot.available else None,
-        layout_error=_layout(exact.per_rank_concurrency, exact.per_rank_tokens, boot) if boot.available else None,
+        layout_error=_layout(exact.per_rank_concurrency, exact.per_rank_tokens, boot) if boot.available and laid_out(case) else None,
     )
+
+
+def laid_out(case: Case) -> bool:
+    """Ours claims to know how the cache lies: no fork's own row format, which the release of that name refuses, and no code that is not rebuilt."""
+    return not any(refusal.code in UNKNOWN_ROWS for refusal in case.plan.refusals)
 
 
 def _layout(concurrency: float, tokens: int, boot: Boot) -> float | None:

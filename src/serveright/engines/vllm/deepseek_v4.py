@@ -24,7 +24,7 @@ def backend(site: Site) -> str:
     """The class the layer picks for itself."""
     if site.backend == PLAIN_BACKEND or (site.device.major == 12 and "FLASHMLA" not in site.backend):
         return PLAIN_BACKEND
-    return "FLASHMLA_SPARSE_DSV4"
+    return "ROCM_FLASHMLA_SPARSE_DSV4" if site.device.vendor == "amd" else "FLASHMLA_SPARSE_DSV4"
 
 
 def packed(site: Site) -> bool:

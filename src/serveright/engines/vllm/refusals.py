@@ -15,6 +15,9 @@ from serveright.types.model import ModelShape, UnknownMixer
 from serveright.types.text import msg
 from serveright.types.vllm import VllmBehaviour
 
+SAME_ON_AMD = ("mixed_heads", "deepseek_v4")
+"""Families whose caches AMD's classes describe by the same code as NVIDIA's (models/deepseek_v4/amd/rocm.py only brings kernels)."""
+
 
 def before(shape: ModelShape, device: Device, behaviour: VllmBehaviour, settings: Settings) -> Iterator[Refusal]:
     """Checks on flags and shape alone, in the engine's order."""
@@ -30,7 +33,7 @@ def before(shape: ModelShape, device: Device, behaviour: VllmBehaviour, settings
         why = msg("vLLM's own packages hold no attention kernels for {gpu}: a plugin decides there, which is not rebuilt here", gpu=device.name)
         yield Refusal(code="layout_unknown", text="", why=why)
     if shape.architecture in behaviour.own_cache or (
-        device.vendor == "amd" and behaviour.model_backends.get(shape.architecture, "mixed_heads") != "mixed_heads"
+        device.vendor == "amd" and behaviour.model_backends.get(shape.architecture, "mixed_heads") not in SAME_ON_AMD
     ):
         why = msg("vLLM lays out {architecture} with code of its own that is not rebuilt here: its cache is unknown", architecture=shape.architecture)
         yield Refusal(code="layout_unknown", text="", why=why)
