@@ -25,6 +25,9 @@ PLANTED = [
     ("DX06", "RuntimeError: unable to open shared memory object </torch_1> in read-write mode: No space left on device (28)\n"),
     ("DX05", "[123.4] Out of memory: Killed process 4242 (python3) total-vm:402653184kB\n"),
     ("PARSE09", "KeyError: \"invalid tool call parser: qwen9 (chose from { hermes,mistral })\"\n"),
+    ("ARCH11", "RuntimeError: The NVIDIA driver on your system is too old (found version 12040). Please update your GPU driver.\n"),
+    ("DX27", "Warning  Unhealthy  2m (x30 over 12m)  kubelet  Startup probe failed: Get \"http://10.1.2.3:8000/health\": dial tcp 10.1.2.3:8000: connect: connection refused\n"),
+    ("DX26", "Warning  Unhealthy  2m (x3 over 8h)  kubelet  Liveness probe failed: Get \"http://10.1.2.3:8000/health\": context deadline exceeded\n"),
     ("MEM06", "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static. Current value: self.mem_fraction_static=0.5\n"),
 ]  # fmt: skip
 
@@ -37,7 +40,7 @@ def of(text: str, tmp_path: Path, **more: str) -> DiagnoseReport:
     return diagnose(Bundle(logs=(str(path),), **more))  # pyright: ignore[reportArgumentType]
 
 
-@pytest.mark.parametrize(("code", "text"), PLANTED, ids=[code for code, _ in PLANTED])
+@pytest.mark.parametrize(("code", "text"), PLANTED, ids=[f"{code}-{i}" for i, (code, _) in enumerate(PLANTED)])
 def test_planted_failure(code: str, text: str, tmp_path: Path) -> None:
     path = tmp_path / "server.log"
     path.write_text("Traceback (most recent call last):\n" + text)

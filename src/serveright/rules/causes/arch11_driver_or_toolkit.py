@@ -11,6 +11,7 @@ CAUSE = CauseRule(
     effect="crash",
     speaks={
         "log:ptx_toolchain": 6,
+        "log:driver_old": 6,
         "log:flashinfer_sm75": 6,
         "log:flashinfer_versions": 5,
         "log:no_kernel_image": 2.5,

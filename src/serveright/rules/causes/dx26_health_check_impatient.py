@@ -11,6 +11,7 @@ CAUSE = CauseRule(
     effect="crash",
     speaks={
         "log:health_check": 5.5,
+        "log:live_probe": 3,
         "symptom:health_check": 2.5,
     },
 )
