@@ -108,3 +108,14 @@ def test_watch_reports_until_interrupted() -> None:
         _, err = running.communicate(timeout=60)
     assert running.returncode == 130
     assert "Traceback" not in err
+
+
+def test_a_bare_sentence_is_the_symptom_and_a_bare_file_is_asked_about(tmp_path: Path) -> None:
+    bare, asked = run("diagnose", "out of memory", "--json"), run("diagnose", "--symptom", "out of memory", "--json")
+    assert bare.stdout == asked.stdout
+    assert json.loads(bare.stdout)["causes"]
+    log = tmp_path / "server.log"
+    log.write_text(ERROR)
+    done = run("diagnose", str(log))
+    assert done.returncode == 2
+    assert f"--log {log}" in done.stderr

@@ -6,6 +6,7 @@ import msgspec
 
 from serveright.analysis import traffic as service
 from serveright.analysis.cache import logical_cache
+from serveright.analysis.describe import NAMES
 from serveright.analysis.images import vision
 from serveright.analysis.layout import Split, split
 from serveright.analysis.layouts import name as layout_name
@@ -62,7 +63,9 @@ def cache_parts(model: Model, dtype: str = "auto") -> tuple[Line, ...]:
     kinds = list(dict.fromkeys(part.mixer for part in cells[-1].parts))
     if len(kinds) < 2:
         return (whole,)
-    parts = tuple(Line(name=kind, x=x, y=tuple(float(sum(p.bytes for p in cell.parts if p.mixer == kind)) for cell in cells), dashed=True) for kind in kinds)
+    parts = tuple(
+        Line(name=NAMES[kind], x=x, y=tuple(float(sum(p.bytes for p in cell.parts if p.mixer == kind)) for cell in cells), dashed=True) for kind in kinds
+    )
     return (whole, *parts)
 
 

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from pathlib import Path
 
 import click
 
@@ -14,6 +15,7 @@ EVERY_S = 5.0
 
 
 @click.command("diagnose", help=say(msg("Name the cause of a fault from whatever there is: logs, metrics, the command, a sentence, a running server.")))
+@click.argument("said", nargs=-1, metavar="[TEXT]...")
 @click.option("--log", "logs", multiple=True, metavar="FILE", help=say(msg("A server's log, .gz too, - for a pipe; several for rotated logs or ranks.")))
 @click.option("--metrics", multiple=True, metavar="FILE|URL", help=say(msg("A /metrics page, a Prometheus API answer, or a URL; several give rates.")))
 @click.option("--command", "launch", metavar="FILE|TEXT", help=say(msg("The launch command, as a file or in quotes.")))
@@ -29,7 +31,7 @@ EVERY_S = 5.0
 @click.option("--calibrate-out", metavar="FILE", help=say(msg("Write what the log says about memory for later plans.")))
 @output(watch=False)
 def command(
-    logs: tuple[str, ...], metrics: tuple[str, ...], launch: str | None, model: str | None, gpu: str | None, engine: str | None,
+    said: tuple[str, ...], logs: tuple[str, ...], metrics: tuple[str, ...], launch: str | None, model: str | None, gpu: str | None, engine: str | None,
     symptoms: tuple[str, ...], smi: str | None, bench: str | None, url: str | None, probe: bool, watch: bool, calibrate_out: str | None, out: Output,
 ) -> None:  # fmt: skip
     """Show causes; exit 1 when a cause is more likely than not."""
@@ -44,7 +46,7 @@ def command(
         _watch((*metrics, *((url,) if url else ())))
         return
     bundle = Bundle(
-        logs=logs, metrics=metrics, command=launch, model=model, gpu=gpu, engine=asked.engine, version=asked.version, symptoms=symptoms, smi=smi,
+        logs=logs, metrics=metrics, command=launch, model=model, gpu=gpu, engine=asked.engine, version=asked.version, symptoms=(*symptoms, *map(_sentence, said)), smi=smi,
         bench=bench, url=url, probe=probe,
     )  # fmt: skip
     report = diagnose(bundle, _progress(), _tell)
@@ -55,6 +57,15 @@ def command(
         _tell(msg("calibration written to {file}", file=calibrate_out))
     out.show(report, document, quiet="\n".join(cause.code for cause in report.causes))
     out.finish(failed=bool(report.causes) and report.causes[0].likelihood > 0.5)
+
+
+def _sentence(said: str) -> str:
+    """A word without an option is the symptom, as one says it. Raises UsageError for a file, whose kind only an option tells."""
+    if Path(said).is_file():
+        raise UsageError(
+            msg("{file}: a file, and not said what it is", file=said), msg("Give a log as --log {file}, a command as --command {file}.", file=said)
+        )
+    return said
 
 
 def _tell(text: Msg) -> None:

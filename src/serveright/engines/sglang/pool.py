@@ -50,7 +50,7 @@ def fill(args: Args, at: Situation, rest_gib: float) -> Pool:
         slots, fixed = states.slots, (states.slots + 1) * slot
         rest_gib = states.rest_gib
         if slots <= 0:
-            refusals += (_refusal("no-state-memory", _NO_STATE, msg("one request's state takes {bytes:gib}", bytes=slot)),)
+            refusals += (_refusal("no-state-memory", _NO_STATE, msg("no memory is left for states; those of one request take {bytes:gib}", bytes=slot)),)
     budget = int(rest_gib * (1 << 30))
     tokens, window_tokens, extra, states4, states128 = _tokens(args, at, max(budget, 0))
     running, limit = _running(args, at, tokens, slots)
