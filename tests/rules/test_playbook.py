@@ -146,3 +146,25 @@ def test_a_flag_that_changes_nothing_is_told_so() -> None:
 def test_one_wrong_value_is_one_finding() -> None:
     assert "VER05" in found("vllm serve Qwen/Qwen3-8B --dtype fp8", "1xh200")
     assert "ENG01" not in found("vllm serve Qwen/Qwen3-8B --dtype fp8", "1xh200")
+
+
+def test_expert_parallelism_of_a_dense_model_is_refused_and_never_advised() -> None:
+    refused = found("vllm serve Qwen/Qwen3-8B -tp 2 --enable-expert-parallel", "2xh200")
+    assert "Number of experts in the model must be greater than 0" in refused["ENG01"]
+    hits = [f for f in audit_command(context_of("vllm serve Qwen/Qwen3-32B -tp 16", "16xh200")) if f.code == "PAR05"]
+    assert hits
+    assert hits[0].fix is not None
+    assert "--enable-expert-parallel" not in render(hits[0].fix, "en")
+
+
+def test_a_layout_that_does_not_divide_gets_no_advice_built_on_it() -> None:
+    codes = found("vllm serve google/gemma-4-26B-A4B-it -tp 7", "8xh200")
+    assert "PAR01" in codes
+    assert not {"PAR05", "PAR07"} & codes.keys()
+
+
+def test_the_nearest_choice_begins_alike() -> None:
+    hits = [f for f in audit_command(context_of("python -m sglang.launch_server --model-path Qwen/Qwen3-8B --kv-cache-dtype fp8")) if f.code == "VER05"]
+    assert hits
+    assert hits[0].fix is not None
+    assert hits[0].fix.values["name"] == "fp8_e4m3"

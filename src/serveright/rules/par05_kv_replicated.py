@@ -28,7 +28,7 @@ from serveright.rules.context import Context, Hit
 from serveright.rules.helpers import attention_name
 from serveright.rules.registry import bad, good
 from serveright.types.engine import Parallel
-from serveright.types.text import msg
+from serveright.types.text import Msg, msg
 
 CODE = "PAR05"
 NAME = "kv-replicated"
@@ -48,7 +48,7 @@ def check(context: Context) -> Iterator[Hit]:
     if layout.tp == 1 or layout.dcp > 1:
         return
     kv_heads = 1 if context.latent else min((mixer.kv_heads for mixer in context.attention), default=0)
-    if not kv_heads or kv_heads >= layout.tp:
+    if not kv_heads or kv_heads >= layout.tp or layout.tp % kv_heads:
         return
     copies = layout.tp // kv_heads
     now = context.sized
@@ -64,14 +64,26 @@ def check(context: Context) -> Iterator[Hit]:
     yield Hit(
         message=msg("every row of the cache is stored {copies} times over {tp} shards", copies=copies, tp=layout.tp),
         why=numbers or msg("{name} has {heads} KV head(s) to split; further shards hold copies", name=attention_name(context), heads=kv_heads),
-        fix=msg(
-            "For many or long requests: --data-parallel-size {copies} --enable-expert-parallel with --tensor-parallel-size {tp}, or --decode-context-parallel-size {copies}.",
-            copies=copies,
-            tp=layout.tp // copies,
-        )
-        if context.vllm
-        else msg("For many or long requests: --dp-size {copies} --enable-dp-attention (keeping --tp-size).", copies=copies),
+        fix=_fix(context, copies),
         flag="--tensor-parallel-size",
+    )
+
+
+def _fix(context: Context, copies: int) -> Msg:
+    """Attention ranks instead of copies; a dense model's ranks are copies of it, and expert parallelism is refused there."""
+    if not context.vllm:
+        return msg("For many or long requests: --dp-size {copies} --enable-dp-attention (keeping --tp-size).", copies=copies)
+    tp = context.layout.tp // copies
+    if not context.moe:
+        return msg(
+            "For many or long requests: {copies} copies of the server with --tensor-parallel-size {tp}, or --decode-context-parallel-size {copies}.",
+            copies=copies,
+            tp=tp,
+        )
+    return msg(
+        "For many or long requests: --data-parallel-size {copies} --enable-expert-parallel with --tensor-parallel-size {tp}, or --decode-context-parallel-size {copies}.",
+        copies=copies,
+        tp=tp,
     )
 
 

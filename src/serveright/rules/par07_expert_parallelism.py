@@ -45,6 +45,8 @@ def check(context: Context) -> Iterator[Hit]:
     if not context.moe or gpus == 1:
         return
     ffn = max(context.moe, key=lambda block: block.experts)
+    if layout.ep == 1 and ffn.intermediate % gpus:
+        return
     per_gpu = expert_bytes(context, gpus)
     memory = msg("routed experts take {size:gib} a GPU either way", size=per_gpu) if per_gpu else msg("routed experts take the same memory a GPU either way")
     if layout.ep > 1:

@@ -23,6 +23,7 @@ def before(shape: ModelShape, device: Device, behaviour: VllmBehaviour, settings
     """Checks on flags and shape alone, in the engine's order."""
     yield from _dtype(settings)
     yield from _heads(shape, settings)
+    yield from _experts(shape, settings)
     yield from _towers(shape, behaviour, settings)
     yield from _context_parallel(shape, settings)
     yield from _cache_dtype(shape, device, behaviour, settings)
@@ -75,6 +76,18 @@ def _heads(shape: ModelShape, settings: Settings) -> Iterator[Refusal]:
             text=f"sconv SWA cache supports tp_size <= num_kv_heads ({short}), got {tp}",
             why=msg("short convolutions are kept per KV head: no more than {heads} GPUs share them", heads=short),
             source="models/inkling/nvidia/sconv_swa_attn.py InklingConvState",
+        )
+
+
+def _experts(shape: ModelShape, settings: Settings) -> Iterator[Refusal]:
+    """`--enable-expert-parallel` on a model that has none."""
+    kinds = {ffn.kind for layer in shape.layers for ffn in layer.ffns}
+    if settings.parallel.ep > 1 and kinds == {"dense"}:
+        yield Refusal(
+            code="no_experts",
+            text="Number of experts in the model must be greater than 0 when expert parallelism is enabled.",
+            why=msg("every feed-forward layer of this model is dense: leave --enable-expert-parallel out"),
+            source="config/model.py _verify_with_expert_parallelism",
         )
 
 
