@@ -168,3 +168,11 @@ def test_the_nearest_choice_begins_alike() -> None:
     assert hits
     assert hits[0].fix is not None
     assert hits[0].fix.values["name"] == "fp8_e4m3"
+
+
+def test_a_share_is_left_out_only_where_the_engines_own_leaves_a_cache() -> None:
+    base = "python -m sglang.launch_server --model-path moonshotai/Kimi-K2.5 --tp 8 --mem-fraction-static 0.97"
+    for more, chunk in (("", False), (" --chunked-prefill-size 131072", True)):
+        fixes = [render(f.fix, "en") for f in audit_command(context_of(base + more, "8xh200")) if f.code in ("MEM04", "MEM06") and f.fix]
+        assert fixes
+        assert all(("--chunked-prefill-size" in fix) == chunk for fix in fixes)

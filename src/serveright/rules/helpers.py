@@ -6,7 +6,7 @@ from typing import TypedDict
 from serveright.rules.context import Context, Hit
 from serveright.types.command import GivenFlag
 from serveright.types.report import Confidence, Edit, Severity
-from serveright.types.text import msg
+from serveright.types.text import Msg, msg
 
 _ONE_FORMAT = {
     frozenset({"modelopt_fp4", "modelopt"}),
@@ -115,3 +115,11 @@ def repeats(asked: str, method: str) -> bool:
     """Whether a `--quantization` word only says what the checkpoint's config says as `method`."""
     asked, own = (word.lower().replace("-", "_") for word in (asked, method))
     return any({asked, own} <= group for group in _ONE_FORMAT) or asked.startswith(own) or own.startswith(asked)
+
+
+def leave_share_out(context: Context, otherwise: Msg) -> Msg:
+    """The advice about SGLang's --mem-fraction-static: leaving it out helps only where SGLang's own share leaves a cache."""
+    default = context.what_if(mem_fraction=None)
+    if default is None or default.memory.kv_pool_bytes > 0:
+        return otherwise
+    return msg("Lower --chunked-prefill-size too: SGLang's own share sets 1.5 MiB aside for each of its tokens, and would leave no cache here.")

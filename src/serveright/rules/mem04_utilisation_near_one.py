@@ -22,6 +22,7 @@ github.com/vllm-project/vllm/issues/57475, 11251
 from collections.abc import Iterator
 
 from serveright.rules.context import Context, Hit
+from serveright.rules.helpers import leave_share_out
 from serveright.rules.registry import bad, good
 from serveright.types.text import msg
 
@@ -59,7 +60,7 @@ def check(context: Context) -> Iterator[Hit]:
     yield Hit(
         message=msg("{share:pct} of the memory is taken before graphs, NCCL and the allocator's gaps", share=share),
         why=msg("they come on top of the estimate: out of memory in capture or under load"),
-        fix=msg("Use 0.90 to 0.94.") if context.vllm else msg("Leave it out: SGLang works the share out from GPU, chunk and graphs."),
+        fix=msg("Use 0.90 to 0.94.") if context.vllm else leave_share_out(context, msg("Leave it out: SGLang works the share out from GPU, chunk and graphs.")),
         flag="--gpu-memory-utilization" if context.vllm else "--mem-fraction-static",
         severity="warning" if small and share >= 0.97 else None,
         confidence="likely" if small and share >= 0.97 else None,

@@ -22,7 +22,7 @@ SGLang arg_groups/memory_hook.py
 from collections.abc import Iterator
 
 from serveright.rules.context import Context, Hit
-from serveright.rules.helpers import without
+from serveright.rules.helpers import leave_share_out, without
 from serveright.rules.registry import bad, good
 from serveright.types.text import msg
 
@@ -82,7 +82,7 @@ def check(context: Context) -> Iterator[Hit]:
             then=default.capacity.tokens,
         ),
         why=msg("what the share leaves over is for activations and graphs: an out-of-memory in prefill wants it lower, a failed start higher"),
-        fix=msg("Leave it out unless a run showed the need."),
+        fix=leave_share_out(context, msg("Leave it out unless a run showed the need.")),
         flag="--mem-fraction-static",
-        edits=without(context.flag("--mem-fraction-static"), safe=False),
+        edits=without(context.flag("--mem-fraction-static"), safe=False) if default.memory.kv_pool_bytes > 0 else (),
     )
