@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
+from serveright.families import dots_towers, latent, overrides, towers
 from serveright.families import ffn as feed
-from serveright.families import latent, overrides, towers
 from serveright.families.blocks import linear, norm
 from serveright.families.decoder import Towers
 from serveright.families.fields import Fields
@@ -123,13 +123,14 @@ def _mistral_eyes(fields: Fields, frame: Frame) -> Towers:
 
 
 def _dots_towers(fields: Fields, frame: Frame) -> Towers:
-    """Encoders with experts and convolutions of their own: named, not counted."""
+    """An encoder for images and video, one for speech."""
     found: list[Tower] = []
-    for key, kind in (("vision_config", "vision"), ("audio_config", "audio")):
+    weights: list[Weight] = []
+    for key, read, path in (("vision_config", dots_towers.eye, "model.vision_tower"), ("audio_config", dots_towers.ear, "model.audio_tower")):
         config = fields.child(key)
         if config is not None:
-            layers, hidden, heads = (config.opt_int(name) or 0 for name in ("num_hidden_layers", "hidden_size", "num_attention_heads"))
-            found.append(Tower(kind="vision" if kind == "vision" else "audio", layers=layers, hidden=hidden, heads=heads))
-            config.ignore(*config.raw)
-            fields.unknown(key, msg("this encoder's weights cannot be derived from its config; they are not counted"))
-    return tuple(found), [], tuple({"vision": "image", "audio": "audio"}[tower.kind] for tower in found)
+            one, own = read(config, path)
+            found.append(one)
+            weights += own
+            fields.note(key, msg("an encoder stands in front"), "…")
+    return tuple(found), weights, tuple({"vision": "image", "audio": "audio"}[one.kind] for one in found)
