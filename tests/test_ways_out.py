@@ -41,3 +41,10 @@ def test_narrow_rows_that_do_not_suffice_are_told_with_figures() -> None:
 def test_weights_alone_too_large() -> None:
     report = size("zai-org/GLM-5.2-FP8", "2xh200", engine="vllm", context_tokens=8192)
     assert any("the weights alone are too large" in render(way, "en") for way in report.ways_out)
+
+
+def test_a_quantised_checkpoint_is_a_way_out_where_none_is_at_hand() -> None:
+    plain = [render(way, "en") for way in size("meta-llama/Llama-3.3-70B-Instruct", "2xh100", engine="vllm", context_tokens=32_768).ways_out]
+    assert any("a checkpoint in fp8" in way and "GiB of weights a GPU" in way for way in plain)
+    quantised = size("zai-org/GLM-5.2-FP8", "2xh200", engine="vllm", context_tokens=8192)
+    assert not any("a checkpoint in" in render(way, "en") for way in quantised.ways_out)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from serveright.analysis.choosing import assumed_checkpoint
 from serveright.api.engines import Engine
 from serveright.api.loading import Model
 from serveright.api.sized import size_on
@@ -27,6 +28,7 @@ def ways_out(engine: Engine, model: Model, fleet: Fleet, settings: Settings, con
         yield msg("{engine}: the cache of {count:n} layers is unknown, so nobody can say what would fit", engine=engine.name, count=unknown)
         return
     yield from _precision(engine, model, fleet, settings, context_tokens)
+    yield from _narrower_weights(engine, model, fleet, settings, context_tokens)
     yield from _shared_context(engine, model, fleet, settings, context_tokens)
     yield from _more_nodes(engine, model, fleet, settings, context_tokens)
     yield from _larger_gpu(engine, model, fleet, settings, context_tokens)
@@ -99,6 +101,26 @@ def _precision(engine: Engine, model: Model, fleet: Fleet, settings: Settings, c
             pool=max(0, narrow.memory.kv_pool_bytes),
             weights=narrow.memory.weights_bytes,
         )
+
+
+def _narrower_weights(engine: Engine, model: Model, fleet: Fleet, settings: Settings, context_tokens: int) -> Iterator[Msg]:
+    """The widest quantised checkpoint that would do, where the one at hand is not quantised; heads, tables and towers stay as they are."""
+    if model.checkpoint.method != "none":
+        return
+    for precision in ("fp8", "int4"):
+        checkpoint = assumed_checkpoint(precision, model.checkpoint.dtype)
+        if checkpoint is None:
+            continue
+        narrow = Model(files=model.files, shape=model.shape, checkpoint=checkpoint, family=model.family)
+        if sized := _try(engine, narrow, fleet, settings, context_tokens):
+            yield msg(
+                "{engine}: a checkpoint in {format} ({weights:gib} of weights a GPU): {users:n} such requests",
+                engine=engine.name,
+                format=checkpoint.format,
+                weights=sized.memory.weights_bytes,
+                users=_users(sized),
+            )
+            return
 
 
 def _shared_context(engine: Engine, model: Model, fleet: Fleet, settings: Settings, context_tokens: int) -> Iterator[Msg]:

@@ -42,7 +42,8 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
         extra = _bert_tables(fields, frame.vocab, frame.hidden)
     fields.ignore("position_embedding_type", "global_attn_every_n_layers", "local_attention", "sparse_prediction", "layer_types")
     found = close_frame(frame, files, dialect="encoders", blocks=blocks, extra=extra)
-    return replace(found, causal=False)
+    masked = files.config["architectures"][0].endswith("ForMaskedLM")
+    return replace(found, causal=False, tied_embeddings=found.tied_embeddings and masked)
 
 
 def _bert_tables(fields: Fields, vocab: int, hidden: int) -> list[Weight]:
