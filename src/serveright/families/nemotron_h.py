@@ -11,6 +11,7 @@ from serveright.families import ffn as feed
 from serveright.families.blocks import gqa, linear, norm
 from serveright.families.fields import Fields
 from serveright.families.frame import MTP, Block, Frame, close_frame, edges, open_frame, text_of
+from serveright.families.radio_tower import radio
 from serveright.types.model import Attention, Ffn, Layer, Mixer, ModelShape, UnknownMixer, Weight
 from serveright.types.source import ModelFiles
 from serveright.types.text import msg
@@ -32,7 +33,9 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
     reader = _Reader(frame, words)
     readers = [_Reader(replace(frame, text=block), [word]) for block, word in zip(own, words, strict=True)] if own else [reader] * len(words)
     blocks = [one.block(f"{frame.root}layers.{i}", i, word) for i, (one, word) in enumerate(zip(readers, words, strict=True))]
-    for key in ("vision_config", "sound_config", "audio_config"):
+    config = fields.child("vision_config")
+    eye = radio(fields, config, frame.hidden) if config is not None else None
+    for key in ("sound_config", "audio_config"):
         child = fields.child(key)
         if child is not None:
             child.ignore(*child.raw)
@@ -46,7 +49,8 @@ def shape(fields: Fields, files: ModelFiles) -> ModelShape:
         blocks=blocks,
         mtp=mtp,
         mtp_layers=text.opt_int(*MTP) or 0,
-        extra=edges(frame, embed="embeddings", final="norm_f"),
+        extra=[*edges(frame, embed="embeddings", final="norm_f"), *(eye[1] if eye else ())],
+        towers=(eye[0],) if eye else (),
         modalities=modalities,
     )
 
