@@ -124,7 +124,7 @@ def test_a_full_disk_is_one_message(words: tuple[str, ...]) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([*RUN, *words], input="vllm serve Qwen/Qwen3-8B", stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
-    assert "No space left" in done.stderr
+    assert "the disk is full" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -148,3 +148,9 @@ def test_files_no_shell_reads(tmp_path: Path) -> None:
         assert done.returncode == 2
         assert says in done.stderr
     assert "UTF-16" in run("audit", str(tmp_path), "--exit-zero").stdout
+
+
+def test_what_the_system_refuses_is_said_in_the_readers_language(tmp_path: Path) -> None:
+    for words in (("audit", str(tmp_path / "none.sh")), ("diagnose", "--log", str(tmp_path / "none.log"))):
+        assert "그런 파일이나 폴더가 없습니다" in run(*words, "--lang", "ko").stderr
+        assert "no such file or folder" in run(*words, "--lang", "en").stderr

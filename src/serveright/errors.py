@@ -9,6 +9,7 @@ UserError
 """
 
 import difflib
+import errno
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,6 +19,24 @@ LONGEST_SHOWN = 200
 """Characters of a wrong name that a message repeats."""
 MOST_LISTED = 40
 """More known names than this are not listed in a message."""
+
+_REASONS: dict[int, Msg] = {
+    errno.ENOENT: msg("no such file or folder"),
+    errno.EACCES: msg("not permitted"),
+    errno.EPERM: msg("not permitted"),
+    errno.EISDIR: msg("it is a folder"),
+    errno.ENOTDIR: msg("a part of the path is no folder"),
+    errno.ENOSPC: msg("the disk is full"),
+    errno.EROFS: msg("the disk is read-only"),
+    errno.ESRCH: msg("no such process"),
+    errno.EADDRINUSE: msg("the address is taken"),
+}
+"""What the system refuses most, in words that can be translated."""
+
+
+def os_reason(error: OSError) -> Msg | str:
+    """Why the system refused: one of the usual reasons, else its own words."""
+    return _REASONS.get(error.errno or 0) or error.strerror or str(error)
 
 
 class UserError(Exception):

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from serveright.api.commands import Ask, facts_of, read, reader
 from serveright.catalog.own import existing, is_plain_file, refuse_utf16
-from serveright.errors import InputError
+from serveright.errors import InputError, os_reason
 from serveright.readers.launch import MAX_BYTES
 from serveright.readers.suppressions import Suppression, read_suppressions
 from serveright.rules import explain as explaining
@@ -130,7 +130,8 @@ def _bytes(file: Path) -> bytes:
         with file.open("rb") as stream:
             return _limited(stream, str(file))
     except OSError as error:
-        raise InputError(msg("{path} cannot be read: {why}", path=str(file), why=error.strerror or "")) from error
+        way_out = msg("Give a file or folder; a command goes through a pipe: echo 'vllm serve MODEL' | serveright audit -")
+        raise InputError(msg("{path} cannot be read: {why}", path=str(file), why=os_reason(error)), way_out) from error
 
 
 def _limited(stream: BinaryIO, name: str) -> bytes:

@@ -14,7 +14,7 @@ from serveright.analysis.not_a_fault import not_a_fault
 from serveright.api.commands import Ask, facts_of, read
 from serveright.api.loading import load_model
 from serveright.catalog.own import existing, read_own, refuse_utf16
-from serveright.errors import InputError, UserError
+from serveright.errors import InputError, UserError, os_reason
 from serveright.readers.benchmark import BenchPoint, parse_benchmark
 from serveright.readers.echo import command_of_echo
 from serveright.readers.engine_log import Progress, read_log, read_stream, read_text
@@ -297,7 +297,7 @@ def write_calibration(report: DiagnoseReport, file: str) -> None:
     try:
         Path(file).write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
-        raise InputError(msg("{file}: cannot be written ({why})", file=file, why=error.strerror or "")) from error
+        raise InputError(msg("{file}: cannot be written ({why})", file=file, why=os_reason(error))) from error
 
 
 def _first(text: str, file: str, asked: Ask) -> LaunchCommand | None:

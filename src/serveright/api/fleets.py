@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from serveright.api.commands import Ask
 from serveright.api.rows import audit_chunk, fingerprint
-from serveright.errors import InputError
+from serveright.errors import InputError, os_reason
 from serveright.readers.dump import Piece, pieces
 from serveright.readers.launch import MAX_BYTES
 from serveright.types.fleet import Row
@@ -104,7 +104,7 @@ def _opened(rows: Path) -> BinaryIO:
     try:
         return rows.open("ab", buffering=0)  # a kill leaves whole writes, or one torn line that `known` cuts off
     except OSError as error:
-        raise InputError(msg("{path}: cannot be written ({why})", path=str(rows), why=error.strerror or "")) from error
+        raise InputError(msg("{path}: cannot be written ({why})", path=str(rows), why=os_reason(error))) from error
 
 
 def _audited(waiting: Iterator[tuple[Piece, str]], asked: Ask, jobs: int) -> Iterator[tuple[int, bytes]]:
@@ -131,7 +131,7 @@ def read_rows(file: Path) -> Iterator[Row]:
             for number, line in enumerate(lines, 1):
                 yield _row(line, number, file)
     except OSError as error:
-        raise InputError(msg("{path} cannot be read: {why}", path=str(file), why=error.strerror or "")) from error
+        raise InputError(msg("{path} cannot be read: {why}", path=str(file), why=os_reason(error))) from error
 
 
 def known(file: Path, *, repair: bool = False) -> Known:

@@ -21,7 +21,7 @@ from serveright.catalog.files import FACTS, read_toml
 from serveright.catalog.gates import load_gates
 from serveright.catalog.gpus import parse_gpu_spec
 from serveright.catalog.models import list_models, load
-from serveright.errors import InputError, UsageError, UserError
+from serveright.errors import InputError, UsageError, UserError, os_reason
 from serveright.types.design import Reason
 from serveright.types.engine import Parallel, Settings
 from serveright.types.lessons import KINDS, Exercise, ExerciseKind, LearnReport, LessonSet, Progress
@@ -101,7 +101,7 @@ def read_progress(path: Path) -> Progress:
     except FileNotFoundError:
         return Progress()
     except (OSError, msgspec.DecodeError) as error:
-        why = error.strerror or "" if isinstance(error, OSError) else str(error)
+        why = os_reason(error) if isinstance(error, OSError) else str(error)
         raise InputError(msg("{file}: cannot be read ({why})", file=str(path), why=why), msg("Delete it to start over, or give --state FILE.")) from error
 
 
@@ -113,7 +113,7 @@ def write_progress(path: Path, progress: Progress) -> None:
         fresh.write_bytes(msgspec.json.format(msgspec.json.encode(progress), indent=1))
         fresh.replace(path)
     except OSError as error:
-        raise InputError(msg("{file}: cannot be written ({why})", file=str(path), why=error.strerror or str(error)), msg("Give --state FILE.")) from error
+        raise InputError(msg("{file}: cannot be written ({why})", file=str(path), why=os_reason(error)), msg("Give --state FILE.")) from error
 
 
 def exercise(kind: ExerciseKind, seed: int, difficulty: int) -> Exercise:

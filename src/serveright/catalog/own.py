@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from serveright.errors import InputError
+from serveright.errors import InputError, os_reason
 from serveright.types.text import Msg, msg
 from serveright.units import MIB
 
@@ -40,7 +40,7 @@ def read_own(path: str | Path, fix: Msg | None = None, limit: int = LIMIT_BYTES)
             # a device has no end, and its size says 0
             data = file.read(limit + 1)
     except (OSError, ValueError) as error:
-        why = error.strerror or "" if isinstance(error, OSError) else str(error)
+        why = os_reason(error) if isinstance(error, OSError) else str(error)
         raise InputError(msg("{path} cannot be read: {why}", path=str(path), why=why), fix) from error
     if len(data) > limit:
         raise InputError(msg("{path} is too long: files up to {limit:gib} are read", path=str(path), limit=limit), fix)

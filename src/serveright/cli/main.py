@@ -12,7 +12,7 @@ from serveright import __version__
 from serveright.cli import verbs
 from serveright.cli.click_words import speak
 from serveright.cli.options import LANG, say, tell
-from serveright.errors import UserError
+from serveright.errors import UserError, os_reason
 from serveright.outputs.language import LANGUAGES, translated
 from serveright.types.text import msg
 
@@ -117,7 +117,7 @@ def main() -> None:
         if error.errno != errno.ENOSPC:
             raise
         _drop_output()
-        tell(UserError(msg("the output cannot be written ({why})", why=error.strerror or "")))
+        tell(UserError(msg("the output cannot be written ({why})", why=os_reason(error))))
         sys.exit(2)
 
 

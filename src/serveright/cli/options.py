@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 from msgspec import Struct
 
-from serveright.errors import InputError, UsageError, UserError
+from serveright.errors import InputError, UsageError, UserError, os_reason
 from serveright.outputs.language import LANGUAGES, default_language, render
 from serveright.types.document import Document
 from serveright.types.text import Msg, msg
@@ -128,7 +128,7 @@ def _write(option: str, file: str, data: bytes) -> None:
     try:
         Path(file).write_bytes(data)
     except OSError as error:
-        raise InputError(msg("{option} {file}: cannot be written ({why})", option=option, file=file, why=error.strerror or "")) from error
+        raise InputError(msg("{option} {file}: cannot be written ({why})", option=option, file=file, why=os_reason(error))) from error
 
 
 def lang_option(function: Callable[..., None]) -> Callable[..., None]:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from serveright.catalog.own import is_plain_file, read_own
-from serveright.errors import InputError
+from serveright.errors import InputError, os_reason
 from serveright.readers.launch import MAX_BYTES
 from serveright.types.text import msg
 
@@ -61,9 +61,7 @@ def pieces(paths: Iterable[str]) -> Iterator[Piece]:
             try:
                 yield from _of_file(file, name)
             except OSError as error:
-                raise InputError(
-                    msg("{path} cannot be read: {why}", path=str(file), why=error.strerror or ""), msg("Give files or folders that exist.")
-                ) from error
+                raise InputError(msg("{path} cannot be read: {why}", path=str(file), why=os_reason(error)), msg("Give files or folders that exist.")) from error
 
 
 def _walk(folder: Path) -> Iterator[Path]:

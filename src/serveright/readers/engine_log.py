@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from msgspec.structs import replace
 
-from serveright.errors import InputError
+from serveright.errors import InputError, os_reason
 from serveright.readers.log_lines import Needle, needles
 from serveright.readers.log_series import SeriesOf, periodic
 from serveright.readers.refusals import refusal
@@ -48,7 +48,7 @@ def read_log(path: Path, progress: Progress | None = None) -> LogReading:
         with path.open("rb") as file:
             return read_stream(file, str(path), progress, size)
     except OSError as error:
-        raise InputError(msg("{path} cannot be read: {why}", path=str(path), why=error.strerror or ""), msg("Give an existing log file.")) from error
+        raise InputError(msg("{path} cannot be read: {why}", path=str(path), why=os_reason(error)), msg("Give an existing log file.")) from error
 
 
 def read_text(text: str, source: str) -> LogReading:

@@ -12,7 +12,7 @@ from msgspec import Struct, ValidationError, convert
 
 from serveright.catalog.models import base_of, find, list_models
 from serveright.catalog.own import existing
-from serveright.errors import InputError, NetworkError, UnknownName
+from serveright.errors import InputError, NetworkError, UnknownName, os_reason
 from serveright.readers.json_object import LIMIT_BYTES, parse_object, too_large
 from serveright.types.source import ModelFiles
 from serveright.types.text import Msg, msg
@@ -138,7 +138,7 @@ def _bytes(path: Path) -> bytes:
             # a device or pipe says 0 and has no end
             data = stream.read(LIMIT_BYTES + 1)
     except OSError as error:
-        raise InputError(msg("{file}: cannot be read ({why})", file=str(path), why=error.strerror or str(error))) from error
+        raise InputError(msg("{file}: cannot be read ({why})", file=str(path), why=os_reason(error))) from error
     if len(data) > LIMIT_BYTES:
         raise too_large(str(path), len(data))
     return data

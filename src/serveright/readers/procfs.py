@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from serveright.errors import InputError
+from serveright.errors import InputError, os_reason
 from serveright.readers.placed import Placed
 from serveright.readers.shell import Simple, Value
 from serveright.types.command import Word
@@ -26,7 +26,7 @@ def read_process(pid: int, root: Path = Path("/proc")) -> Simple:
         words = read_words((folder / "cmdline").read_bytes(), str(folder / "cmdline"))
     except OSError as error:
         raise InputError(
-            msg("Process {pid} cannot be read: {why}", pid=pid, why=error.strerror or ""), msg("Give the process id of a running server you may read.")
+            msg("Process {pid} cannot be read: {why}", pid=pid, why=os_reason(error)), msg("Give the process id of a running server you may read.")
         ) from error
     try:
         raw = (folder / "environ").read_bytes().decode(errors="replace")

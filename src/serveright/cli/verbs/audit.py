@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from serveright.cli.options import FORMATS, Output, output, say
-from serveright.errors import InputError, UsageError
+from serveright.errors import InputError, UsageError, os_reason
 from serveright.types.audit_reports import AuditReport
 from serveright.types.text import msg
 
@@ -57,7 +57,7 @@ def _write(report: AuditReport) -> None:
                 # as bytes: line ends stay as the file has them
                 Path(fixed.file).write_bytes(fixed.text.encode("utf-8"))
             except OSError as error:
-                raise InputError(msg("{file}: cannot be written ({why})", file=fixed.file, why=error.strerror or "")) from error
+                raise InputError(msg("{file}: cannot be written ({why})", file=fixed.file, why=os_reason(error))) from error
 
 
 def _machine(report: AuditReport, out: Output) -> None:

@@ -6,7 +6,7 @@ import threading
 import click
 
 from serveright.cli.options import LANG, lang_option, say
-from serveright.errors import UsageError
+from serveright.errors import UsageError, os_reason
 from serveright.types.text import msg
 
 
@@ -42,6 +42,6 @@ def _listen(port: int):
         sock.listen(512)
     except OSError as error:
         raise UsageError(
-            msg("--port {port}: cannot listen there ({why})", port=str(port), why=error.strerror or ""), msg("Give another one, or 0 for any free port.")
+            msg("--port {port}: cannot listen there ({why})", port=str(port), why=os_reason(error)), msg("Give another one, or 0 for any free port.")
         ) from error
     return sock
