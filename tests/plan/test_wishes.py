@@ -162,3 +162,19 @@ def test_copies_are_audited_on_the_gpus_of_one() -> None:
     assert report.chosen is not None
     assert report.chosen.parallel.replicas > 1
     assert "PAR16" not in {finding.code for finding in report.findings}
+
+
+def test_a_rate_tells_how_many_tokens_a_rank_exchanges() -> None:
+    report = ask(gpu="128xh100", concurrency=None, rate_per_s=20.0, input_tokens=(16384, 65536), output_tokens=(512, 2048), context_tokens=131_072)
+    assert report.chosen is not None
+    why = {flag.flag: flag.why for flag in report.chosen.flags} | {left.flag: left.why for left in report.chosen.left_to_engine}
+    tokens = why["--all2all-backend"].values["tokens"]
+    assert isinstance(tokens, int)
+    assert tokens >= 1
+
+
+def test_one_nvlink_domain_wider_than_a_node_exchanges_over_it() -> None:
+    report = ask(gpu="72xgb200", concurrency=4096)
+    assert report.chosen is not None
+    assert report.chosen.parallel.gpus > 4
+    assert "deepep" not in report.chosen.command

@@ -146,7 +146,7 @@ def all_to_all(engine: EngineName, gpu: Gpu, parallel: Parallel, rank_tokens: fl
         return gathered, msg("Inside one node gathering keeps CUDA graphs and needs no extra library.")
     if gpu.sm is not None and gpu.sm < EXCHANGE_SM:
         return gathered, msg("The exchange kernels need Hopper or newer.")
-    if wires.domain_gpus >= parallel.gpus > 8:
+    if wires.domain_gpus >= parallel.gpus > gpu.gpus_per_node:
         return ("flashinfer_nvlink_one_sided" if engine == "vllm" else "flashinfer"), msg("All {gpus} GPUs share one NVLink domain.", gpus=parallel.gpus)
     if engine == "sglang":
         return "deepep", msg("DeepEP picks its mode by phase: normal for prefill, low latency for decode.")

@@ -145,12 +145,24 @@ def _price(question: Question, option: Option, parallel: Parallel) -> list[_Pric
 
 def exchange_of(question: Question, option: Option, parallel: Parallel) -> tuple[str | None, dict[str, Msg]]:
     """The all-to-all backend to name in the command (None: the engine's own default), and the reason of either."""
-    asked = question.traffic
-    rank_tokens = (asked.concurrency or 1) / parallel.replicas / parallel.dp
+    running = question.traffic.concurrency or _running(question, option, parallel)
+    rank_tokens = running / parallel.replicas / parallel.dp
     chosen = layouts.all_to_all(option.engine, question.fleet.gpu, parallel, rank_tokens)
     if chosen is None or chosen[0] not in option.exchanges:
         return None, {}
     return (None if chosen[0] == option.exchange_default else chosen[0]), {"all2all_backend": chosen[1]}
+
+
+def _running(question: Question, option: Option, parallel: Parallel) -> float:
+    """Requests being decoded where only a rate is asked for: arrivals times the time their tokens take (Little's law), on the engine's default exchange."""
+    if parallel.ep == 1 or parallel.dp == 1:
+        return 1.0
+    sized = option.size(option.engine, structs.replace(option.settings, parallel=parallel))
+    if not sized.fits:
+        return 1.0
+    given = conditions(question, option.engine, sized, None, option.released)
+    found = service.estimate(option.work, question.fleet.gpu, parallel, question.traffic, question.calibration, given)
+    return max(1.0, found.requests_per_s * service.mean(question.traffic.output_tokens) * found.tpot_s)
 
 
 def conditions(question: Question, engine: EngineName, sized: Sized, spec: Speculation | None, released: str = "") -> service.Conditions:

@@ -267,5 +267,7 @@ def dominated_by(parts: dict[str, float], service: loop.Service) -> Msg:
 
 def _saturation(traffic: Traffic, values: dict[str, float]) -> Msg:
     return msg(
-        "{rate} requests per second arrive, {served} can be served: the queue grows without end", rate=traffic.rate_per_s, served=values["requests_per_s"]
+        "{rate:g} requests per second arrive, {served:.3g} can be served: the queue grows without end",
+        rate=traffic.rate_per_s,
+        served=values["requests_per_s"],
     )

@@ -11,7 +11,7 @@ from serveright.outputs.views.words import FORMATS, SEVERITIES, VERDICTS, word
 from serveright.types.answers import ExpertBalance, Simulated
 from serveright.types.design import Estimate
 from serveright.types.document import Block, Bullets, Cell, Code, Derivations, Document, Heading, Pairs, Paragraph, Table
-from serveright.types.reports import Chosen, InspectReport, PlanCandidate, PlanReport, SizeResult
+from serveright.types.reports import Chosen, GpuCount, InspectReport, PlanCandidate, PlanReport, SizeResult
 from serveright.types.text import Msg, msg
 from serveright.types.traffic import Traffic
 
@@ -67,7 +67,7 @@ def _blocks(report: PlanReport) -> Iterator[Block]:
     yield from _design(report)
     for chosen in (report.chosen, *report.alternatives):
         if chosen is not None:
-            yield from _launch(chosen, first=chosen is report.chosen)
+            yield from _launch(chosen, report.gpu, first=chosen is report.chosen)
     if report.findings:
         yield Paragraph(msg("our own audit of this command:"), "dim")
         yield Bullets(tuple(msg("{code} ({severity}): {text}", code=f.code, severity=SEVERITIES[f.severity][0], text=f.message) for f in report.findings))
@@ -276,7 +276,7 @@ def _trust(estimate: Estimate) -> Iterator[Block]:
         yield Paragraph(msg("what matters most: {why}", why=estimate.dominated_by), "dim")
 
 
-def _launch(chosen: Chosen, *, first: bool) -> Iterator[Block]:
+def _launch(chosen: Chosen, gpu: GpuCount, *, first: bool) -> Iterator[Block]:
     engine = f"{chosen.engine.name} {chosen.engine.version}"
     yield Heading(msg("6 Launch: {engine}", engine=engine) if first else msg("The same on {engine}", engine=engine))
     yield Code(chosen.command)
@@ -285,6 +285,9 @@ def _launch(chosen: Chosen, *, first: bool) -> Iterator[Block]:
         yield Paragraph(
             msg("start {n} copies of it, each on {gpus} GPUs of its own, behind a router; `--emit` writes all of them", n=copies, gpus=gpus), "warn"
         )
+    spans = -(-chosen.parallel.gpus // (gpu.count // gpu.nodes))
+    if spans > 1:
+        yield Paragraph(msg("one copy spans {n} nodes, and each node starts its share of it: `--emit` writes the command of every node", n=spans), "warn")
     yield Table((msg("flag"), msg("why")), tuple((f.flag if f.value is None else f"{f.flag} {f.value}", f.why) for f in chosen.flags), wide=(1,))
     if first:
         yield Table((msg("left to the engine"), msg("why")), tuple((left.flag, left.why) for left in chosen.left_to_engine), wide=(1,))
