@@ -113,6 +113,15 @@ def test_every_view_without_a_word_from_the_console(browser: Any, site: str, lan
         assert page.said == []
 
 
+def test_a_phone_shows_the_exercise_before_the_lists(browser: Any, site: str) -> None:
+    with Page(browser, site, width=390) as page:
+        tab = page.open("/learn/exercise/bytes?seed=2&lang=ko")
+        assert tab.locator("main h1").bounding_box()["y"] < 400
+        tab.locator("aside summary").first.focus()
+        tab.keyboard.press("Enter")
+        assert tab.locator("aside a").first.is_visible(), "the lists open from the keyboard"
+
+
 def test_text_has_contrast_in_both_themes(browser: Any, site: str) -> None:
     script = """() => [...document.querySelectorAll('p,a,td,th,dt,dd,li,label,summary,h1,h2,h3,button,code')].filter(e => e.offsetParent && e.textContent.trim()).slice(0, 400).map(e => {
       const rgb = c => { const m = c.match(/[\\d.]+/g).map(Number); return m };
