@@ -5,8 +5,10 @@ import random
 import pytest
 
 from serveright import api
+from serveright.api import deploying
 from serveright.api.asking import traffic_of
 from serveright.api.planning import Wishes
+from serveright.catalog.models import load as find_model
 from serveright.errors import UserError
 from serveright.readers.expert_load import ExpertLoad
 from serveright.readers.measured import MeasuredRun
@@ -178,3 +180,17 @@ def test_one_nvlink_domain_wider_than_a_node_exchanges_over_it() -> None:
     assert report.chosen is not None
     assert report.chosen.parallel.gpus > 4
     assert "deepep" not in report.chosen.command
+
+
+@pytest.mark.parametrize(
+    ("model", "gpu", "engine"), [("openai/gpt-oss-120b", "8xmi300x", "vllm"), (DEEPSEEK, "72xgb200", "vllm"), (DEEPSEEK, "8xh200", "sglang")]
+)
+def test_files_say_what_the_command_says(model: str, gpu: str, engine: str) -> None:
+    report = ask(model, gpu, engine=engine, concurrency=1024)
+    assert report.chosen is not None
+    text = deploying.emit(report, find_model(model), "shell", "en")[0].text
+    for flag in report.chosen.flags:
+        assert flag.flag in text
+        assert flag.value is None or flag.value in text
+    assert all(f"{name}={value}" in text for name, value in report.chosen.env.items())
+    assert ("HIP_VISIBLE_DEVICES=" in text) == (gpu == "8xmi300x")

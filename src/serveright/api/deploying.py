@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from serveright.analysis.launch import AITER, EXCHANGE
 from serveright.api import emitting
 from serveright.api.engines import load_engines
 from serveright.api.loading import load_model
@@ -23,12 +24,15 @@ def deployment_of(report: PlanReport, chosen: Chosen, files: ModelFiles) -> Depl
     fleet = parse_gpu_spec(report.gpu.key, report.gpu.count, report.gpu.nodes)
     engine = load_engines(f"{chosen.engine.name}@{chosen.engine.version}")[0]
     found = next(c for c in report.candidates if c.fits and c.engine == chosen.engine and c.parallel == chosen.parallel)
+    exchange = next((flag for flag in chosen.flags if flag.flag == EXCHANGE[engine.name]), None)
     settings = Settings(
         parallel=chosen.parallel,
         context_tokens=traffic.context_tokens,
         language_only=bool(model.shape.towers) and not traffic.images_per_request,
         speculative_method="mtp" if found.speculative_tokens else None,
         speculative_tokens=found.speculative_tokens,
+        all2all_backend=exchange.value if exchange else None,
+        extra={AITER: chosen.env[AITER]} if AITER in chosen.env else {},
     )
     sized = size_on(engine, model, fleet, settings, traffic.context_tokens or 0)
     candidate = Candidate(
@@ -40,6 +44,7 @@ def deployment_of(report: PlanReport, chosen: Chosen, files: ModelFiles) -> Depl
         fits=True,
         sized=sized,
         estimate=found.estimate,
+        settings_why={"all2all_backend": exchange.why} if exchange else {},
     )
     return emitting.deployment(engine, model, fleet, traffic, candidate)
 

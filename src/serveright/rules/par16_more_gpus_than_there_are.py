@@ -57,7 +57,7 @@ def check(context: Context) -> Iterator[Hit]:
             fix=msg("Lower the sizes or give more GPUs."),
             flag="--tensor-parallel-size",
         )
-    elif asked < have and have % asked == 0 and nodes == 1 and have <= 8:
+    elif asked < have and have % asked == 0 and nodes == 1 and have <= 8 and context.command.gpu_count != asked:
         yield Hit(
             message=msg("the layout uses {asked} of {have} GPUs", asked=asked, have=have),
             why=msg("the others idle unless further servers run on them"),

@@ -70,7 +70,8 @@ def _copies(deployment: Deployment, role: Role, say: words.Say) -> Iterator[str]
     yield "trap 'kill \"${pids[@]}\" 2>/dev/null || true' EXIT"
     for copy in range(here):
         devices = ",".join(str(copy * role.node_gpus + gpu) for gpu in range(role.node_gpus))
-        pinned = f"CUDA_VISIBLE_DEVICES={devices} " if deployment.gpu else ""
+        variable = "HIP_VISIBLE_DEVICES" if deployment.gpu and deployment.gpu.vendor.lower() == "amd" else "CUDA_VISIBLE_DEVICES"
+        pinned = f"{variable}={devices} " if deployment.gpu else ""
         yield _command(deployment, role, str(FIRST_PORT + copy), prefix=pinned, host="127.0.0.1") + " &"
         yield 'pids+=("$!")'
     yield f"# {say(routing.note(router))}"
