@@ -59,7 +59,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
 """Requirements that need a GPU, or are large and beside the point, and the module a stand-in takes the place of."""
 
 BUNDLED = {
-    "vllm": ("deep_gemm", "flash_mla", "cuda", "tvm"),
+    "vllm": ("deep_gemm", "flash_mla", "cuda", "tvm", "vllm.third_party.deep_gemm"),
     "sglang": (
         "deep_gemm",
         "flash_mla",

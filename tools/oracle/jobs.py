@@ -35,6 +35,9 @@ def folder(path: Path, home: Path, keep_quantisation: bool) -> Path:
     quant = path.with_name("hf_quant_config.json" if path.name == "config.json" else f"{path.stem}_hf_quant_config.json")
     if keep_quantisation and quant.is_file():
         shutil.copy(quant, target / "hf_quant_config.json")
+    tokens = path.with_name("added_tokens.json")
+    if tokens.is_file():
+        shutil.copy(tokens, target / "added_tokens.json")  # some classes look their image token up while they are built
     return target
 
 

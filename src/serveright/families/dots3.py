@@ -44,7 +44,7 @@ def _dots_layers(text: Fields, count: int) -> list[Latent]:
     """`indexed_attention` layers pick their tokens, `sliding_attention` layers keep a window of rows of their own width."""
     base, indexer = latent.read_latent(text), latent.read_indexer(text)
     words = [str(word) for word in text.items("layer_types", length=count) or ["indexed_attention"] * count]
-    window = text.integer("sliding_window") if "sliding_attention" in words else 0
+    window = text.integer("sliding_window", "sliding_window_size") if "sliding_attention" in words else 0
     slides = latent.read_sliding(text, base, window) if window else base
     text.note(
         "layer_types",

@@ -8,7 +8,7 @@ from math import ceil
 from msgspec import Struct
 from msgspec.structs import replace
 
-from serveright.engines.vllm import deepseek_v4, deepseek_v41, inkling, minimax, qwen4
+from serveright.engines.vllm import deepseek_v4, deepseek_v41, dots3, inkling, minimax, qwen4
 from serveright.engines.vllm.backends import Blocks, Choice, Rejected, choose, kernel_blocks, largest_block_within, refusals
 from serveright.engines.vllm.combinations import Ask, flash_version
 from serveright.engines.vllm.site import Owned, Site, ask_attention, ask_latent, latent_width
@@ -103,6 +103,8 @@ def _readers_of(site: Site, entry: Owned, states: dict[Recurrent, State]) -> lis
             return [Reader(name=n, blocks=b, model_blocks=b, page_layouts=p) for n, b, p in deepseek_v41.readers(site, m)]
         ask = ask_latent(site, m)
         index = [_index_reader(site, m.indexer)] if m.indexer and m.indexer.owns_keys else []
+        if own == "dots3_note":
+            return [*index, *(Reader(name=n, blocks=b, model_blocks=b, page_layouts=p) for n, b, p in dots3.readers(m))]
         return [*index, *_chosen(site, ask)]
     if isinstance(m, Attention):
         if m.indexer and own == "minimax_m3":
@@ -166,6 +168,8 @@ def _specs_of(site: Site, entry: Owned, block: int, states: dict[Recurrent, Stat
     if isinstance(m, Latent):
         if own == "deepseek_v41":
             return deepseek_v41.specs(site, m, block)
+        if own == "dots3_note":
+            return [*(_index_specs(site, m.indexer, block) if m.indexer else []), dots3.row_spec(site, m, block)]
         return deepseek_v4.specs(site, m, block) if own == "deepseek_v4" else _latent_specs(site, m, block)
     if isinstance(m, Attention):
         if not m.causal:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from serveright.engines.vllm import deepseek_v4, deepseek_v41, refusals
+from serveright.engines.vllm import deepseek_v4, deepseek_v41, dots3, refusals
 from serveright.engines.vllm.blocks import BlockChoice, choose_block
 from serveright.engines.vllm.combinations import PLATFORMS, Device
 from serveright.engines.vllm.grouping import CannotGroup, group_layers, pool_block_bytes
@@ -24,6 +24,7 @@ from serveright.engines.vllm.site import (
     ask_attention,
     ask_latent,
     hook_flash,
+    latent_width,
     latents,
     mixers,
     model_head_size,
@@ -180,6 +181,7 @@ def _site(shape: ModelShape, checkpoint: Checkpoint, device: Device, behaviour: 
         draft_layers=draft,
         indexer_dtype=settings.extra.get("indexer-kv-dtype", ""),
         output_groups=output_groups(shape),
+        widest_latent=max(map(latent_width, latents(shape)), default=0),
     )
 
 
@@ -231,6 +233,8 @@ def _settle_one(site: Site, m: object, gpu: Gpu) -> tuple[Site, Refusal | None]:
         if own == "deepseek_v41":
             word = deepseek_v41.cache_word(site, m)
             return (replace(site, cache_dtype=word), refusals.v41_backend(site)) if word else (site, refusals.v41_dtype(site.cache_dtype))
+        if own == "dots3_note":
+            return site, dots3.refusal(site)
         ask = ask_latent(site, m)
         picked = select(site, ask)
         if picked.rule is None:

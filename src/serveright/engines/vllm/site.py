@@ -31,6 +31,8 @@ class Site(Struct, frozen=True, kw_only=True):
     indexer_dtype: str = ""
     output_groups: int = 0
     """Groups of the output projection (DeepSeek-V4), dealt to GPUs whole; 0 for models without."""
+    widest_latent: int = 0
+    """Elements of the widest latent row of any layer, 0 for models without."""
 
 
 class Owned(Struct, frozen=True, kw_only=True):
