@@ -104,7 +104,7 @@ def _blocks(frame: Frame, style: Style) -> list[Block]:
     text = frame.text
     count = layer_count(text, *hybrid.WORD_LISTS, *hybrid.LETTERS, "hybrid_layer_pattern")
     words = hybrid.words(text, count) if _mixed(text) else None
-    mixers = overrides.apply(text, _mixers(frame, style, count, words))
+    mixers = overrides.apply(text, _block_sparse(text, _mixers(frame, style, count, words)))
     ffns = _ffns(text, count, words, style)
     shared = _sharing(text, mixers)
     blocks: list[Block] = []
@@ -116,6 +116,21 @@ def _blocks(frame: Frame, style: Style) -> list[Block]:
             weights += norm(f"{path}.{name}", frame.hidden, layer=index) if present else []
         blocks.append(Block(layer=Layer(index=index, mixers=mine, ffns=own, cache_from=shared[index]), weights=weights))
     return blocks
+
+
+def _block_sparse(text: Fields, mixers: list[tuple[Mixer, ...]]) -> list[tuple[Mixer, ...]]:
+    """Full layers that read chosen blocks of their rows and store them all (MiniCPM-SALA's `sparse_config`)."""
+    config = text.child("sparse_config")
+    block = config.opt_int("block_size", minimum=1) if config is not None else None
+    if config is None or block is None:
+        return mixers
+    config.ignore(*config.raw)
+    text.note("sparse_config", msg("full layers read chosen blocks of {block} tokens", block=block), "…")
+
+    def marked(mixer: Mixer) -> Mixer:
+        return replace(mixer, sparse_block_tokens=block) if isinstance(mixer, Attention) and mixer.kind == "full" else mixer
+
+    return [tuple(map(marked, layer)) for layer in mixers]
 
 
 def _mixed(text: Fields) -> bool:

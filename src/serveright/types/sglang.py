@@ -5,7 +5,7 @@ from typing import Literal
 from msgspec import Struct
 
 Where = Literal["any", "sm80_up", "sm80", "sm86", "sm89", "sm90", "sm100", "sm110", "sm120", "blackwell", "hip", "never"]
-When = Literal["", "dsa", "windows", "state", "state_paged", "spec", "spec_tree", "nvfp4_experts", "kv_fp8_e4m3"]
+When = Literal["", "dsa", "windows", "state", "state_paged", "block_sparse", "spec", "spec_tree", "nvfp4_experts", "kv_fp8_e4m3"]
 Experts = Literal["", "nvfp4", "nvfp4_w4a16", "mxfp4", "int4_group32"]
 
 

@@ -47,6 +47,7 @@ def _holds(rule: SglangAttention, args: Args, at: Situation) -> bool:
         "dsa": at.seen.dsa,
         "windows": at.seen.window_layers > 0,
         "state": bool(at.seen.states),
+        "block_sparse": at.seen.full is not None and at.seen.full.sparse_block_tokens is not None,
         "state_paged": _paged_state(args, at),
         "spec": args.algorithm is not None,
         "spec_tree": args.algorithm is not None and args.topk not in (None, 1),
