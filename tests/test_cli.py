@@ -154,3 +154,19 @@ def test_what_the_system_refuses_is_said_in_the_readers_language(tmp_path: Path)
     for words in (("audit", str(tmp_path / "none.sh")), ("diagnose", "--log", str(tmp_path / "none.log"))):
         assert "그런 파일이나 폴더가 없습니다" in run(*words, "--lang", "ko").stderr
         assert "no such file or folder" in run(*words, "--lang", "en").stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "listed"), [(("size", "Qwen/Qwen3-8B", "--gpu", "1xzzzz"), "facts gpu"), (("rule", "ZZZZ"), "rule"), (("facts", "model", "zzzz"), "facts model")]
+)
+def test_an_unknown_name_among_many_says_where_all_are_listed(words: tuple[str, ...], listed: str) -> None:
+    done = run(*words)
+    assert done.returncode == 2
+    assert f"serveright {listed}" in done.stderr
+    assert run(*listed.split()).returncode == 0
+
+
+def test_a_server_that_is_down_is_said_without_the_words_of_urllib() -> None:
+    done = run("diagnose", "--url", "http://127.0.0.1:9", "--lang", "ko")
+    assert "urlopen" not in done.stderr
+    assert "그 주소에서 받는 프로그램이 없습니다" in done.stderr

@@ -30,12 +30,16 @@ _REASONS: dict[int, Msg] = {
     errno.EROFS: msg("the disk is read-only"),
     errno.ESRCH: msg("no such process"),
     errno.EADDRINUSE: msg("the address is taken"),
+    errno.ECONNREFUSED: msg("nothing listens there"),
 }
 """What the system refuses most, in words that can be translated."""
 
 
 def os_reason(error: OSError) -> Msg | str:
-    """Why the system refused: one of the usual reasons, else its own words."""
+    """Why the system refused: one of the usual reasons, else its own words. An error of urllib carries that of the system."""
+    inner = error.args[0] if error.args else None
+    if error.errno is None and isinstance(inner, OSError):
+        return os_reason(inner)
     return _REASONS.get(error.errno or 0) or error.strerror or str(error)
 
 
@@ -73,13 +77,15 @@ class NetworkError(UserError):
 
 
 class UnknownName(UserError):
-    """A name nobody knows; suggests the nearest known ones."""
+    """A name nobody knows; suggests the nearest known ones, else all where they are few, else the command that lists them (`listed`)."""
 
-    def __init__(self, what: Msg, name: str, known: Iterable[str]) -> None:
+    def __init__(self, what: Msg, name: str, known: Iterable[str], listed: str = "") -> None:
         names, name = sorted(known), name[:LONGEST_SHOWN]
         near = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
         fix = msg("Did you mean {names}?", names=", ".join(near)) if near else None
         if fix is None and 0 < len(names) <= MOST_LISTED:
             fix = msg("Known are: {names}.", names=", ".join(names))
+        elif fix is None and listed:
+            fix = msg("All of them: {command}", command=listed)
         super().__init__(msg("Unknown {what}: {name}", what=what, name=name), fix)
         self.suggestions = tuple(near)

@@ -32,7 +32,9 @@ def named_model(name: str, *, allow_hub: bool = False) -> ModelFiles:
         return assemble(name, *fetch(name, None, WANTED))
     if (base := base_of(name)) is not None:
         raise UnknownName(msg("model of the catalogue (a checkpoint of {base}, whose own config is not at hand)", base=base), name[:120], [base])
-    raise UnknownName(msg("model of the catalogue"), name[:120], [known for model in list_models() for known in (model.id, *model.aliases)])
+    raise UnknownName(
+        msg("model of the catalogue"), name[:120], [known for model in list_models() for known in (model.id, *model.aliases)], "serveright facts model"
+    )
 
 
 def pasted_model(texts: Mapping[str, bytes], name: str = "") -> ModelFiles:
@@ -58,7 +60,7 @@ def _own_name(config: bytes) -> str:
 def gpu_spec(text: str) -> str:
     """`8xh200` as it stands, refused where it could name a file. Raises UnknownName."""
     if not _GPU.fullmatch(text) or text.lower().endswith(".toml"):
-        raise UnknownName(msg("GPU"), text[:60], gpu_keys())
+        raise UnknownName(msg("GPU"), text[:60], gpu_keys(), "serveright facts gpu")
     return text
 
 

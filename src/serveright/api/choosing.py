@@ -63,7 +63,7 @@ def choose(
     known = {name.lower() for listed in list_models() for name in (listed.id, *listed.aliases)}
     for name in among or ():
         if name.lower() not in known:
-            raise UnknownName(msg("model of the catalogue"), name, known)
+            raise UnknownName(msg("model of the catalogue"), name, known, "serveright facts model")
     for listed in list_models():
         if wanted is not None and wanted.isdisjoint((listed.id.lower(), *listed.aliases)):
             continue

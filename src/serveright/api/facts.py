@@ -25,7 +25,7 @@ def model_facts(name: str | None = None) -> ModelFacts:
     if name is not None:
         found = tuple(m for m in models if name.lower() in m.id.lower())
         if not found:
-            raise UnknownName(msg("model of the catalogue"), name, (m.id for m in models))
+            raise UnknownName(msg("model of the catalogue"), name, (m.id for m in models), "serveright facts model")
         models = found
     return ModelFacts(models=models)
 

@@ -39,7 +39,7 @@ def load_gpu(name: str) -> Gpu:
     key = known.get(normal_name(name))
     if key is None:
         spoken = {alias.lower() for gpu in index("gpus")["gpus"].values() for alias in gpu["aliases"]}
-        raise UnknownName(msg("GPU"), name, {*gpu_keys(), *spoken})
+        raise UnknownName(msg("GPU"), name, {*gpu_keys(), *spoken}, "serveright facts gpu")
     return _known(key)
 
 
@@ -66,6 +66,11 @@ def parse_gpu_spec(spec: str, gpus: int | None = None, nodes: int | None = None)
             msg("{count} GPUs cannot be spread evenly over {nodes} nodes", count=count, nodes=nodes), msg("--gpus counts the GPUs of all nodes together.")
         )
     return Fleet(gpu=gpu, count=count, nodes=nodes)
+
+
+def counts_gpus(spec: str) -> bool:
+    """Whether a `--gpu` says how many."""
+    return _split(spec.strip())[1] is not None
 
 
 def _split(spec: str) -> tuple[str, int | None]:

@@ -2,7 +2,7 @@
 
 import http.client
 
-from serveright.errors import NetworkError
+from serveright.errors import NetworkError, os_reason
 from serveright.types.text import msg
 
 
@@ -16,6 +16,7 @@ def fetch(url: str, timeout_s: float, limit: int) -> str:
             raw: bytes = answer.read(limit)
     except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
         raise NetworkError(
-            msg("{url} did not answer ({why})", url=url, why=str(error)[:200]), msg("Is the server up, and can this machine reach the address?")
+            msg("{url} did not answer ({why})", url=url, why=os_reason(error) if isinstance(error, OSError) else str(error)[:200]),
+            msg("Is the server up, and can this machine reach the address?"),
         ) from error
     return raw.decode("utf-8", "replace")

@@ -58,7 +58,7 @@ def read_model_files(
         return known
     if _HUB_ID.fullmatch(text):
         return _from_hub(text, revision, progress)
-    raise UnknownName(msg("model"), text, [name for model in list_models() for name in (model.id, *model.aliases)])
+    raise UnknownName(msg("model"), text, [name for model in list_models() for name in (model.id, *model.aliases)], "serveright facts model")
 
 
 def _from_hub(text: str, revision: str | None, progress: Progress | None) -> ModelFiles:

@@ -73,7 +73,7 @@ def find_rule(code: str) -> Rule:
     for rule in all_rules():
         if rule.code == wanted or rule.name == code.strip().lower():
             return rule
-    raise UnknownName(msg("rule"), code, [name for rule in all_rules() for name in (rule.code.lower(), rule.name)])
+    raise UnknownName(msg("rule"), code, [name for rule in all_rules() for name in (rule.code.lower(), rule.name)], "serveright rule")
 
 
 def _rule(module: ModuleType) -> Rule:
