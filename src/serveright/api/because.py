@@ -108,20 +108,23 @@ def _reuse(model: Model, question: Question, length: int, cache_bytes: int) -> I
 
 
 def _families(model: Model, origin: str, ranked: Sequence[Standing], length: int) -> Iterator[Advice]:
-    """Per family, the model of comparable size that fits here with the smallest cache at this length."""
+    """Per family, the model of comparable size that fits here with the smallest cache at this length, where it is smaller than the present one's."""
+    own = logical_cache(model.shape, length).bytes
     best: dict[str, tuple[int, str, float]] = {}
     for item in ranked:
         share = item.choice.parameters / max(model.need.total_elements, 1)
         if not 1 / LIKE <= share <= LIKE or origin in (item.choice.model, item.choice.checkpoint) or (item.model.shape.max_context_tokens or length) < length:
             continue
         cache = logical_cache(item.model.shape, length)
+        if cache.bytes >= own:
+            continue
         entry = (cache.bytes, item.choice.model, cache.bytes_per_token)
         best[item.choice.family] = min(best.get(item.choice.family, entry), entry)
     for name, (size, other, token) in sorted(best.items(), key=lambda entry: entry[1]):
         text = msg("{family}: {model} takes {bytes:gib} ({token:n} bytes a token)", family=name, model=other, bytes=size, token=token)
         yield Advice(code=f"family-{name}", text=text, figures={"bytes": size, "bytes_per_token": token})
     if not best:
-        text = msg("no model of comparable size that reads {n:n} tokens fits these GPUs", n=length)
+        text = msg("no model of comparable size that reads {n:n} tokens and keeps less for them fits these GPUs", n=length)
         yield Advice(code="no-alternative", text=text)
 
 
