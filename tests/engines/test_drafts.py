@@ -17,10 +17,12 @@ from serveright.api.sized import size_on, weights_on
 from serveright.catalog.gpus import load_gpu, parse_gpu_spec
 from serveright.catalog.sglang import load_sglang_behaviour
 from serveright.catalog.vllm import load_vllm_behaviour
+from serveright.cli.traffic_options import draft_settings
 from serveright.engines.sglang import layout
 from serveright.engines.sglang.decide import decide, situation
 from serveright.engines.sglang.pool import fill
 from serveright.engines.vllm.plan import plan
+from serveright.errors import UsageError
 from serveright.families.drafts import as_held
 from serveright.families.read import read_model
 from serveright.types.engine import Parallel, Settings
@@ -139,3 +141,16 @@ def test_own_prediction_layers_are_weighed_in_both_engines_words(method: str) ->
     asked = Settings(parallel=Parallel(tp=8), speculative_method=method, speculative_tokens=1)
     assert weights_on(model, asked) == weights_on(model, replace(asked, speculative_method="mtp"))
     assert sum(weights_on(model, asked).values()) > sum(weights_on(model, replace(asked, speculative_method="ngram")).values())
+
+
+def test_the_options_name_the_draft_in_both_engines_words() -> None:
+    assert draft_settings(None, None, 2) == {"speculative_method": "mtp", "speculative_tokens": 2}
+    assert draft_settings(None, None, 0) == {"speculative_method": None, "speculative_tokens": 0}
+    said = draft_settings("some/head", "eagle3", 3)
+    assert (said["speculative_method"], set(said["extra"].values())) == ("eagle3", {"some/head"})
+
+
+@pytest.mark.parametrize(("model", "method", "tokens"), [(None, "eagle3", 3), ("some/head", None, 0)])
+def test_half_said_drafts_are_refused(model: str | None, method: str | None, tokens: int) -> None:
+    with pytest.raises(UsageError):
+        draft_settings(model, method, tokens)
