@@ -241,3 +241,10 @@ def test_a_command_stands_beside_the_first(on_h200: ChooseReport) -> None:
     first = on_h200.candidates[0]
     assert first.command is not None
     assert first.checkpoint in first.command
+
+
+def test_a_command_for_instinct_switches_its_kernels_on() -> None:
+    report = api.choose("8xmi300x", CHAT, among=("openai/gpt-oss-120b",))
+    commands = [c.command for c in report.candidates if c.engine is not None and c.engine.name == "vllm"]
+    assert commands
+    assert all(command is not None and command.startswith("VLLM_ROCM_USE_AITER=1 ") for command in commands)

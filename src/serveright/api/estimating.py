@@ -11,6 +11,7 @@ from msgspec import Struct
 from serveright.analysis import traffic as service
 from serveright.analysis.divisibility import divisibility
 from serveright.analysis.images import vision
+from serveright.analysis.launch import AITER
 from serveright.analysis.layouts import replicated_cache
 from serveright.analysis.search import cost
 from serveright.analysis.weights import held_bytes
@@ -45,13 +46,21 @@ def work_of(model: Model) -> ModelWork:
     return model_work(model.shape, resolver(in_memory(model.checkpoint)))
 
 
+def with_kernels(engine: Engine, fleet: Fleet, settings: Settings) -> Settings:
+    """AMD's own kernels switched on where vLLM leaves them off (ARCH09): Instinct only, and only where this version knows the variable."""
+    if AITER not in engine.table.environment or not fleet.gpu.architecture.upper().startswith(("CDNA3", "CDNA4")):
+        return settings
+    return msgspec.structs.replace(settings, extra={AITER: "1", **settings.extra})
+
+
 def serve(engine: Engine, model: Model, fleet: Fleet, traffic: Traffic, work: ModelWork) -> Served | Reason:
     """The layout and its estimate, or why there is none. `traffic.context_tokens` must be set."""
     context = traffic.context_tokens or 0
     best: Served | None = None
     last: Reason | None = None
     for parallel in _layouts(model, fleet):
-        settings = Settings(parallel=parallel, context_tokens=context, language_only=bool(model.shape.towers) and not traffic.images_per_request)
+        text_only = bool(model.shape.towers) and not traffic.images_per_request
+        settings = with_kernels(engine, fleet, Settings(parallel=parallel, context_tokens=context, language_only=text_only))
         weights = sum(weights_on(model, settings).values())
         if weights >= fleet.gpu.memory_bytes:
             last = Reason(code="weights-do-not-fit", text=msg("{weights:gib} of weights a GPU of {memory:gib}", weights=weights, memory=fleet.gpu.memory_bytes))

@@ -14,12 +14,12 @@ from serveright.analysis.anchors import Anchor, correction
 from serveright.analysis.check import CAPACITY_CODES
 from serveright.analysis.divisibility import divisibility
 from serveright.analysis.images import vision
-from serveright.analysis.launch import AITER, EXCHANGE, Subject, launch
+from serveright.analysis.launch import EXCHANGE, Subject, launch
 from serveright.analysis.search import Found, Objective, Option, Question, search
 from serveright.analysis.speculation import Speculation
 from serveright.api import calibrating, checking, inspection
 from serveright.api.engines import Engine, load_engines, with_local_memory
-from serveright.api.estimating import work_of
+from serveright.api.estimating import with_kernels, work_of
 from serveright.api.loading import Model, load_model, served_name
 from serveright.api.siblings import siblings
 from serveright.api.sizing import result, size_on
@@ -193,7 +193,7 @@ def _options(model: Model, searching: Searching, question: Question) -> list[Opt
             work=work,
             cuts=lambda tp, ep: divisibility(model.shape, model.checkpoint, tp, ep),
             size=lambda name, wished: size_on(by_name[name], model, fleet, wished, context),
-            settings=_with_kernels(engine, fleet, searching.settings),
+            settings=with_kernels(engine, fleet, searching.settings),
             speculation=drafting if _can_draft(engine, model, fleet, searching.settings, context) else (None,),
             released=engine.table.released,
             exchanges=frozenset(engine.table.all2all_backends),
@@ -201,13 +201,6 @@ def _options(model: Model, searching: Searching, question: Question) -> list[Opt
         )
         for engine in searching.engines
     ]
-
-
-def _with_kernels(engine: Engine, fleet: Fleet, settings: Settings) -> Settings:
-    """AMD's own kernels switched on where vLLM leaves them off (ARCH09): Instinct only, and only where this version knows the variable."""
-    if AITER not in engine.table.environment or not fleet.gpu.architecture.upper().startswith(("CDNA3", "CDNA4")):
-        return settings
-    return msgspec.structs.replace(settings, extra={AITER: "1", **settings.extra})
 
 
 def _can_draft(engine: Engine, model: Model, fleet: Fleet, settings: Settings, context: int) -> bool:
