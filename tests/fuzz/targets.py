@@ -400,7 +400,7 @@ def learn(rng: random.Random, folder: Path) -> Case:
         if rng.random() < 0.6
         else []
     )
-    return Case(["learn", "--state", path, *said, *rng.choice([[], ["--json"]])], [path, "--answer", "learn"])
+    return Case(["learn", "--state", path, *said, *rng.choice([[], ["--json"]])], [path, "answer", "learn"])
 
 
 VALUES = [

@@ -69,11 +69,12 @@ def learn(
 
 def unreadable(asked: Exercise, answer: str) -> UsageError:
     """What to say to a slip of the hand: it costs no exercise, the same one is answered again."""
+    said = " ".join(answer.split())[:40]
     if asked.choices:
         return UsageError(
-            msg("{answer}: not one of the choices", answer=answer[:40]), msg("Answer with a letter, a to {last}.", last=made.LETTERS[len(asked.choices) - 1])
+            msg("answer {answer}: not one of the choices", answer=said), msg("Answer with a letter, a to {last}.", last=made.LETTERS[len(asked.choices) - 1])
         )
-    return UsageError(msg("{answer}: not a number", answer=answer[:40]), msg("Answer with a number such as 70,272 or 68.6 KiB."))
+    return UsageError(msg("answer {answer}: not a number", answer=said), msg("Answer with a number such as 70,272 or 68.6 KiB."))
 
 
 def export(count: int, seed: int = 1, *, answers: bool = False, kind: ExerciseKind | None = None, difficulty: int | None = None) -> LessonSet:
