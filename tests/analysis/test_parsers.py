@@ -114,3 +114,11 @@ def test_thinking_without_being_asked() -> None:
     assert not choose(opens + "{% set thinking = false %}").thinks_unasked
     assert choose(catalogue={"thinks": {"unasked": True}}).thinks_unasked
     assert not choose("plain", {"thinks": {"unasked": True}}).thinks_unasked
+
+
+def test_an_old_name_is_written_as_the_version_calls_it_today() -> None:
+    facts = ParserFacts(dialects=FACTS.dialects, architectures=(), equivalent=(Equivalent(names=("tags", "marks"), source="", engine="vllm", current="marks"),))
+    for registered, written in ((("tags", "marks"), "marks"), (("tags",), "tags"), ((), "tags")):
+        table = EngineTable(engine="vllm", version="0.9.0", tool_parsers=registered)
+        told = choose_parsers(None, "<call> </call>", {}, table, facts)
+        assert (told.tool, told.accepted_tool) == (written, ("tags", "marks"))

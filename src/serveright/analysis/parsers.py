@@ -4,7 +4,7 @@ Never looks at a model's name. Knows no engine beyond the names its table lists.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from msgspec import Struct
@@ -12,7 +12,7 @@ from msgspec import Struct
 from serveright.types.engine_table import EngineTable
 from serveright.types.fact import Evidence
 from serveright.types.model import ModelShape
-from serveright.types.parsers import ArchitectureParsers, Dialect, ParserChoice, ParserFacts
+from serveright.types.parsers import ArchitectureParsers, Dialect, Equivalent, ParserChoice, ParserFacts
 from serveright.types.text import msg
 from serveright.versions import at_least
 
@@ -42,8 +42,8 @@ def choose_parsers(shape: ModelShape | None, template: str | None, catalogue: di
     evidence = tuple(found.evidence for found in (tool, reasoning) if found.evidence is not None)
     encoded = entry is not None and entry.encoded_in_code
     return ParserChoice(
-        tool=tool.name if tool.name in table.tool_parsers or not table.tool_parsers else None,
-        reasoning=reasoning.name if reasoning.name in table.reasoning_parsers or not table.reasoning_parsers else None,
+        tool=_written(tool.name, table.tool_parsers, table, facts),
+        reasoning=_written(reasoning.name, table.reasoning_parsers, table, facts),
         accepted_tool=_same(tool, table, facts),
         accepted_reasoning=_same(reasoning, table, facts),
         sure=tool.sure or reasoning.sure,
@@ -117,12 +117,23 @@ def _architecture(shape: ModelShape | None, facts: ParserFacts) -> ArchitectureP
     return next((entry for entry in facts.architectures if shape.architecture in entry.architectures), None)
 
 
+def _written(name: str | None, known: Sequence[str], table: EngineTable, facts: ParserFacts) -> str | None:
+    """The name this version writes today; None where it registers none of that name."""
+    for group in facts.equivalent:
+        if group.current in known and name in group.names and _applies(group, table):
+            return group.current
+    return name if name in known or not known else None
+
+
+def _applies(group: Equivalent, table: EngineTable) -> bool:
+    return group.engine in (None, table.engine) and (group.since is None or at_least(table.version, group.since))
+
+
 def _same(found: _Found, table: EngineTable, facts: ParserFacts) -> tuple[str, ...]:
     """The chosen name and every name that is the same parser on this version."""
     names = [name for name in (found.name, *found.accepted) if name]
     for group in facts.equivalent:
-        applies = group.engine in (None, table.engine) and (group.since is None or at_least(table.version, group.since))
-        if applies and any(name in group.names for name in names):
+        if _applies(group, table) and any(name in group.names for name in names):
             names.extend(name for name in group.names if name not in names)
     return tuple(names)
 

@@ -55,6 +55,8 @@ class Equivalent(Struct, frozen=True, kw_only=True):
     source: str
     engine: str | None = None
     since: str | None = None
+    current: str | None = None
+    """The one to write where the version knows it; the others are read as this one with a warning."""
 
 
 class ParserFacts(Struct, frozen=True, kw_only=True):
