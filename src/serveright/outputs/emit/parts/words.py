@@ -188,7 +188,11 @@ def needs_join(role: Role, format: str, *names: JoinName) -> Join:
     join = join_of(role, *names)
     if join is None:
         raise UsageError(
-            msg("--emit {format}: this version or layout cannot be joined that way ({names})", format=format, names=", ".join(_JOINED_BY[name] for name in names)),
+            msg(
+                "--emit {format}: this version or layout cannot be joined that way ({names})",
+                format=format,
+                names=", ".join(_JOINED_BY[name] for name in names),
+            ),
             msg("Data-parallel formats need --dp above 1, multi-node ones a copy larger than a node, and a version with the flags."),
         )
     return join
