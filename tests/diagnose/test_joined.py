@@ -9,6 +9,7 @@ from serveright.api.auditing import audit_text
 from serveright.api.commands import Ask
 from serveright.api.diagnosing import Bundle, diagnose
 from serveright.readers.engine_log import read_stream, read_text
+from serveright.readers.refusals import refusal
 
 PAGE = """vllm:num_requests_running{{engine="0"}} {running}
 vllm:num_requests_waiting{{engine="0"}} 9
@@ -133,3 +134,25 @@ def test_one_refused_request_does_not_explain_another_complaint(symptom: str, co
     report = diagnose(Bundle(logs=(str(log),), symptoms=(symptom,)))
     assert report.causes[0].code == code
     assert "DX19" not in {cause.code for cause in report.causes}
+
+
+def test_a_gpu_without_a_count_is_not_one_gpu() -> None:
+    command = "vllm serve Qwen/Qwen3-32B --tensor-parallel-size 4"
+    assert "PAR16" not in {cause.code for cause in diagnose(Bundle(command=command, gpu="h200", symptoms=("It does not start.",))).causes}
+    assert "PAR16" in {cause.code for cause in diagnose(Bundle(command=command, gpu="1xh200", symptoms=("It does not start.",))).causes}
+
+
+def test_an_error_about_something_else_outweighs_what_sizes_suggest(tmp_path: Path) -> None:
+    """Weights that hardly fit explain no error of a kernel; they stay the word where the log only passes errors on."""
+    log = tmp_path / "a.log"
+    command = "vllm serve Qwen/Qwen3-Next-80B-A3B-Instruct"
+    shares: list[float] = []
+    for line in ("RuntimeError: Engine core initialization failed. See root cause above.", "RuntimeError: Expect (32 <= headDim <= 2048), got 544"):
+        log.write_text(line + "\n")
+        causes = diagnose(Bundle(logs=(str(log),), command=command, gpu="b200")).causes
+        shares.append(sum(cause.likelihood for cause in causes if cause.code == "MEM10"))
+    assert shares[1] < shares[0]
+
+
+def test_a_message_of_common_words_is_no_refusal() -> None:
+    assert refusal("ValueError: this thing does not support the other thing", None) is None

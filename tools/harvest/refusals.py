@@ -34,6 +34,8 @@ TOPICS: tuple[tuple[str, str], ...] = (
     (r"/config/|arg_utils|server_args|arg_groups|cli/|launchers|common/cli_args|/configs/model_config|engine/core_client|worker/gpu_worker|kv_cache_|model_executor/", "settings"),
 )  # fmt: skip
 HARDWARE = re.compile(r"(?i)capabilit|\bsm_?\d|\bsm\b|hopper|blackwell|ampere|compute|device|\bgpus?\b|cuda|rocm")
+BUILD = re.compile(r"(?i)\bSM\d{2,3}\b|blackwell|hopper|capabilit")
+"""Words of a GPU's generation: whoever says them refuses the GPU, whatever module it stands in."""
 SPLIT = re.compile(r"(?i)divisible|multiple of|tensor parallel|tp_size|partition")
 NOISE = re.compile(
     r"(?i)should not happen|not implemented|unreachable|must be implemented|subclass|abstract|has no attribute|unexpected keyword|no module named|"
@@ -42,6 +44,12 @@ NOISE = re.compile(
 """Texts of nobody's check, and texts that Python and torch write too."""
 WORDS = 3
 """Fewer words than this stand in other people's messages."""
+COMMON = re.compile(
+    r"(?i)(a|an|and|are|be|been|but|by|can|cannot|currently|does|doesn|expected|for|from|got|has|have|in|instead|is|it|not|of|on|only|or|"
+    r"please|should|supported|support|supports|that|the|this|to|unsupported|use|using|value|when|which|while|with|yet|model|config|must|"
+    r"set)"
+)
+"""Words that any message may be made of: a stretch needs one beside them."""
 
 
 def topic_of(module: str, text: str) -> str:
@@ -49,7 +57,9 @@ def topic_of(module: str, text: str) -> str:
     found = next((topic for pattern, topic in TOPICS if re.search(pattern, module)), "")
     if found == "quantisation" and SPLIT.search(text):
         return "split"
-    if found in ("quantisation", "backend") and HARDWARE.search(text):
+    if found in ("quantisation", "backend") and (HARDWARE.search(text) or "deployment configuration" in text):
+        return "hardware"
+    if found == "settings" and (BUILD.search(text) or (re.search(r"fused_moe", module) and "deployment configuration" in text)):
         return "hardware"
     return found
 
@@ -88,7 +98,9 @@ def stretch(text: str) -> str | None:
     """The longest part of the first line without a value."""
     parts = [part.strip() for line in text.splitlines()[:2] for part in line.split(HOLE)]
     best = max(parts, key=len, default="")[:MOST].strip()
-    return best if len(best) >= LEAST and len(re.findall(r"[A-Za-z_]{2,}", best)) >= WORDS and not NOISE.search(best) else None
+    words = re.findall(r"[A-Za-z_]{2,}", best)
+    telling = any(not COMMON.fullmatch(word) for word in words)
+    return best if len(best) >= LEAST and len(words) >= WORDS and telling and not NOISE.search(best) else None
 
 
 def harvest(folders: list[Path]) -> dict[str, list[list[str]]]:

@@ -1,5 +1,6 @@
 """Readings -> signs: what a log's periodic figures, metrics pages, GPUs, a benchmark and the command itself say about a server. Pure."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
@@ -23,6 +24,10 @@ LOW_ACCEPTANCE = 0.4
 IDLE_LINES = 3
 """Periodic lines before an average of them means anything."""
 REFUSED_FLAGS = ("unknown_flag", "ambiguous_flag", "invalid_choice", "missing_value", "tool_parser_unknown")
+INTERNAL = re.compile(
+    r"\b(AssertionError|UnboundLocalError|IndexError|KeyError|ZeroDivisionError)\b|AttributeError: '\w+' object has no|TypeError: \w+(\.\w+)*\(\) (got|missing|takes)"
+)
+"""Errors of Python that no check of the engine raises with words for the operator."""
 BUSY = 32
 """Running requests from which on speculation has to earn its keep."""
 
@@ -38,6 +43,8 @@ def log_signs(log: LogReading) -> Iterator[Sign]:
     if log.errors:
         last = log.errors[-1]
         yield Sign(key="derived:ended_with_error", source=at, line=last.line, text=last.text)
+        if INTERNAL.search(str(last.text)):
+            yield Sign(key="derived:internal_error", source=at, line=last.line, text=last.text)
     usage, waiting = series.get("kv_usage"), series.get("waiting")
     if (preempted := series.get("preemptions")) is not None and preempted.high > 0:
         yield Sign(key="log:preempting", source=at, text=msg("preemptions up to {n:n} in one interval", n=preempted.high))

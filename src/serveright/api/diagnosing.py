@@ -13,6 +13,7 @@ from serveright.analysis.memory_from_log import memory_parts
 from serveright.analysis.not_a_fault import not_a_fault
 from serveright.api.commands import Ask, facts_of, read
 from serveright.api.loading import load_model
+from serveright.catalog.gpus import counts_gpus
 from serveright.catalog.own import existing, read_own, refuse_utf16
 from serveright.errors import InputError, UserError, os_reason
 from serveright.readers.benchmark import BenchPoint, parse_benchmark
@@ -26,7 +27,7 @@ from serveright.rules import repair as repairing
 from serveright.rules.causes.edits import edits_from
 from serveright.rules.causes.rank import next_checks, ranked, ruled_out, score
 from serveright.rules.causes.unknown import missing_root, unknown_error
-from serveright.rules.context import Context
+from serveright.rules.context import Context, Facts
 from serveright.rules.run import audit_command
 from serveright.types.command import LaunchCommand
 from serveright.types.diagnosis import Cause, DiagnoseReport, LogReading, Scrape, Sign
@@ -79,7 +80,7 @@ def diagnose(bundle: Bundle, progress: Progress | None = None, tell: Callable[[M
     seen = gather(bundle, progress, tell)
     engine, version = _engine(bundle, seen)
     asked = Ask(engine=bundle.engine, version=bundle.version or version, gpu=bundle.gpu, model=bundle.model, local=bundle.local)
-    context = None if seen.command is None else Context.of(seen.command, facts_of(seen.command, asked))
+    context = None if seen.command is None else Context.of(seen.command, _facts(seen.command, asked))
     findings: list[Finding] = [] if context is None else audit_command(context)
     signs = seen.signs if context is None else (*seen.signs, *command_signs(context, context.shape), *window_signs(seen.signs, context))
     sized = _sized_alone(bundle, asked, engine) if context is None else context.sized
@@ -260,7 +261,7 @@ def corrected(seen: Seen, causes: tuple[Cause, ...], context: Context, asked: As
         command = _first(text, file, asked)
         if command is None:
             return None
-        errors = [f for f in audit_command(Context.of(command, facts_of(command, asked))) if f.severity == "error"]
+        errors = [f for f in audit_command(Context.of(command, _facts(command, asked))) if f.severity == "error"]
         groups = repairing.edits_of(errors, unsafe=True)
         if not errors:
             return text.strip() if text != seen.command_text else None
@@ -298,6 +299,12 @@ def write_calibration(report: DiagnoseReport, file: str) -> None:
         Path(file).write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise InputError(msg("{file}: cannot be written ({why})", file=file, why=os_reason(error))) from error
+
+
+def _facts(command: LaunchCommand, asked: Ask) -> Facts:
+    """What the rules look at; a GPU told by its bare name says which kind, not how many."""
+    facts = facts_of(command, asked)
+    return replace(facts, gpu_count=None) if asked.gpu is not None and not counts_gpus(asked.gpu) else facts
 
 
 def _first(text: str, file: str, asked: Ask) -> LaunchCommand | None:

@@ -13,6 +13,7 @@ CAUSE = CauseRule(
         "log:gpu_too_old": 5,
         "log:refused_hardware": 4,
         "log:quant_capability": 4.5,
+        "log:moe_backend_unfit": 4.5,
         "log:bf16_capability": 5,
         "log:nvfp4_needs_blackwell": 2,
         "symptom:this_gpu": 0.4,

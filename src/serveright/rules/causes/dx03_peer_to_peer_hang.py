@@ -11,6 +11,7 @@ CAUSE = CauseRule(
     effect="crash",
     speaks={
         "symptom:hang": 2.8,
+        "symptom:peer_access": 1.8,
         "log:nccl_timeout": 4,
         "log:shm_broadcast": 1.5,
         "log:nccl_error": 2.5,
@@ -19,6 +20,8 @@ CAUSE = CauseRule(
     },
     against={
         "symptom:one_long_prompt": 1.5,
+        "symptom:beyond_cache": 3,
+        "symptom:host_freezes": 2.5,
         "log:shm_small": 3,
         "log:ready": 1.5,
         "command:one_gpu": 3,

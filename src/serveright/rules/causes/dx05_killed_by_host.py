@@ -12,5 +12,6 @@ CAUSE = CauseRule(
     speaks={
         "log:killed": 6,
         "symptom:oom_killed": 3,
+        "symptom:host_freezes": 2.2,
     },
 )

@@ -13,5 +13,6 @@ CAUSE = CauseRule(
         "log:ignored_import": 0.8,
         "log:package_old": 5,
         "log:import_error": 3.5,
+        "log:inspection_failed": 3,
     },
 )

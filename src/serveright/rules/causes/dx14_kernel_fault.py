@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Set CUDA_LAUNCH_BLOCKING=1 to find the kernel; try without speculation, then without graphs; upgrade."),),
     effect="crash",
     speaks={
+        "symptom:kernel_fault": 2.5,
         "log:illegal_access": 4.5,
         "symptom:garbage": 0.3,
     },

@@ -14,6 +14,7 @@ CAUSE = CauseRule(
     ),
     effect="crash",
     speaks={
+        "symptom:no_toolkit": 3.2,
         "log:toolchain": 6,
         "log:build_failed": 3.5,
     },

@@ -15,6 +15,7 @@ CAUSE = CauseRule(
         "symptom:quality_drop": 1.5,
         "symptom:scales": 1.8,
         "symptom:garbage": 0.3,
+        "symptom:fp8_kv": 0.4,
     },
     against={
         "command:kv_dtype_auto": 2.5,

@@ -11,7 +11,7 @@ CAUSE = CauseRule(
     effect="wrong_output",
     speaks={
         "symptom:worse_with_length": 3,
-        "symptom:garbage": 0.8,
+        "symptom:garbage": 0.4,
         "symptom:fp8_kv": 1,
     },
     against={

@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Set PYTHONHASHSEED=0 everywhere, the cache server too."),),
     effect="slow",
     speaks={
+        "symptom:external_cache_misses": 3.4,
         "log:seed_unset": 6,
         "log:lmcache_no_hits": 4,
         "symptom:lmcache": 1,

@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Set --max-model-len (SGLang: --context-length) to what is needed and fits."),),
     effect="crash",
     speaks={
+        "symptom:beyond_cache": 3,
         "derived:pool_below_window": 6,
         "symptom:window_does_not_fit": 2.8,
         "log:kv_one_request": 6,

@@ -11,6 +11,7 @@ CAUSE = CauseRule(
     effect="crash",
     speaks={
         "symptom:image_oom": 2.5,
+        "log:mm_profile_short": 5,
         "symptom:multimodal": 1.3,
         "symptom:oom": 0.5,
         "log:cuda_oom": 0.8,

@@ -11,8 +11,13 @@ CAUSE = CauseRule(
     effect="crash",
     speaks={
         "log:decode_one_request": 6,
-        "symptom:pd": 1,
+        "log:decode_oom": 4.5,
+        "symptom:pd": 1.5,
         "symptom:long_prompt_crash": 0.6,
     },
+    needs=(
+        "log:decode_one_request",
+        "symptom:pd",
+    ),
     engine="sglang",
 )

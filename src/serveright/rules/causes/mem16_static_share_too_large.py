@@ -22,6 +22,7 @@ CAUSE = CauseRule(
     },
     against={
         "log:init_no_memory": 4,
+        "symptom:pd": 1.5,
     },
     needs=(
         "log:cuda_oom",

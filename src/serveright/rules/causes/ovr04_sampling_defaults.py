@@ -12,5 +12,6 @@ CAUSE = CauseRule(
     speaks={
         "log:sampling_overridden": 0.8,
         "symptom:temperature_ignored": 3.5,
+        "symptom:sampling_defaults": 3,
     },
 )

@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Use replicas or data parallelism."),),
     effect="slow",
     speaks={
+        "symptom:tp_slower": 2,
         "symptom:slow": 0.4,
         "gpu:idle": 1.5,
     },

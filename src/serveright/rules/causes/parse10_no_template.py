@@ -12,6 +12,7 @@ CAUSE = CauseRule(
     speaks={
         "log:no_template": 4,
         "symptom:every_chat_fails": 2,
+        "symptom:no_chat_template": 3,
     },
     against={
         "command:chat_template": 3,

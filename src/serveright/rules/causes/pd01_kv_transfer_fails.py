@@ -16,7 +16,7 @@ CAUSE = CauseRule(
     speaks={
         "log:kv_transfer": 5.5,
         "log:refused_transfer": 4.5,
-        "symptom:pd": 1,
+        "symptom:pd": 1.6,
     },
     next_check=msg("Look at the prefill server's log at the same second: the side that failed first names the transport's error."),
 )

@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Use replicas or PP where the model fits; --disable-custom-all-reduce if the start hangs."),),
     effect="slow",
     speaks={
+        "symptom:tp_slower": 3,
         "symptom:slow_decode": 0.5,
         "log:tp_pcie": 2,
         "symptom:slow": 0.3,

@@ -14,6 +14,10 @@ CAUSE = CauseRule(
         "probe:stream_gaps": 2,
         "symptom:one_long_prompt": 3.2,
     },
+    against={
+        "symptom:kv_fills": 2.5,
+        "metrics:kv_full": 2,
+    },
     next_check=msg("Stream one answer while a long prompt arrives: do the gaps grow?"),
     engine="vllm",
 )

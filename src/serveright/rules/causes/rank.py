@@ -4,11 +4,13 @@ Scores add up the weights of the signs that speak for a cause, less those agains
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
 from serveright.rules.causes.base import CauseRule, all_causes
+from serveright.rules.causes.unknown import own_error
 from serveright.types.diagnosis import Cause, Evidence, RuledOut, Sign
 from serveright.types.report import Finding
 from serveright.types.text import Msg, msg
@@ -29,8 +31,12 @@ UNASKED = 0.6
 """Factor on the audit's word where nobody complains about what the cause would show."""
 UNSEEN = 0.35
 """The same where the server was watched and showed nothing of it."""
+UNSAID = 2.0
+"""What it counts against a cause of a crash that only the command suggests, where the log ends in words about something else."""
+SAYING = ("log", "symptom", "metrics", "probe", "gpu")
 WATCHED = ("metrics", "probe", "gpu", "log")
 CERTAINTY = {"certain": 1.0, "likely": 0.9, "possible": 0.6}
+MEMORY = re.compile(r"(?i)memory|alloc|\boom\b|kv cache|cache blocks")
 LEANS: dict[str, tuple[str, ...]] = {
     "crash": (
         "does_not_start",
@@ -112,17 +118,29 @@ def _score(cause: CauseRule, signs: Mapping[str, Sign], findings: Sequence[Findi
     total = sum(cause.speaks[sign.key] for sign in speaks) - sum(cause.against[sign.key] for sign in against)
     asked = any(key.startswith("symptom:") for key in cause.speaks)
     unasked = asked and not any(sign.key.startswith("symptom:") for sign in speaks)
-    watched = not speaks and any(key.partition(":")[0] in WATCHED for key in signs)
+    watched = not speaks and any(key.partition(":")[0] in WATCHED or key == "derived:ended_with_error" for key in signs)
     total += max((AUDIT[finding.severity] * CERTAINTY[finding.confidence] for finding in own), default=0.0) * (
         UNSEEN if watched and unasked else UNASKED if unasked else 1
     )
     total -= sum(cause.against[f"audit:{code}"] for code in {finding.code for finding in findings} if f"audit:{code}" in cause.against)
     if cause.audited and not own and any(key in signs for key in ("command:recurrent", "command:not_recurrent")):
         total -= UNFOUND
+    if cause.effect == "crash" and _ends_otherwise(signs) and not any(_said(sign) for sign in speaks):
+        total -= UNSAID
     effects = {cause.effect} | {finding.effect for finding in own}
     if leaning:
         total += LEANING if effects & leaning else -LEANING
     return Scored(cause=cause, score=total, speaks=speaks, against=against, findings=own)
+
+
+def _said(sign: Sign) -> bool:
+    return sign.key.partition(":")[0] in SAYING or sign.key == "derived:internal_error"
+
+
+def _ends_otherwise(signs: Mapping[str, Sign]) -> bool:
+    """Whether a log ends in an error of its own that is not about memory: what a derivation of sizes could explain."""
+    last = signs.get("derived:ended_with_error")
+    return last is not None and own_error(str(last.text)) and not MEMORY.search(str(last.text))
 
 
 def ranked(scored: Sequence[Scored]) -> tuple[Cause, ...]:

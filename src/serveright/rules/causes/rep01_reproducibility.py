@@ -13,4 +13,7 @@ CAUSE = CauseRule(
         "symptom:not_repeatable": 3.5,
         "probe:not_repeatable": 3,
     },
+    against={
+        "symptom:external_cache_misses": 3,
+    },
 )

@@ -10,6 +10,7 @@ CAUSE = CauseRule(
     fix=(msg("Simplify the schema, or choose another backend (vLLM: --structured-outputs-config.backend; SGLang: --grammar-backend)."),),
     effect="wrong_output",
     speaks={
+        "symptom:grammar_refused": 3,
         "log:refused_grammar": 4.5,
     },
     against={

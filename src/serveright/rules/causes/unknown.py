@@ -39,7 +39,7 @@ def unknown_error(logs: Sequence[LogReading], known: Sequence[Cause]) -> Iterato
     explained = {(line.source, line.line) for cause in known for line in cause.evidence}
     explained |= {(sign.source, sign.line) for log in logs for sign in log.signs if sign.key.startswith("log:refused_")}
     for log in logs:
-        roots = [error for error in log.errors if (error.source, error.line) not in explained and _is_root(str(error.text))]
+        roots = [error for error in log.errors if (error.source, error.line) not in explained and own_error(str(error.text))]
         if not roots:
             continue
         left = max(0.05, 1 - sum(cause.likelihood for cause in known))
@@ -47,7 +47,7 @@ def unknown_error(logs: Sequence[LogReading], known: Sequence[Cause]) -> Iterato
         return
 
 
-def _is_root(text: str) -> bool:
+def own_error(text: str) -> bool:
     """An error by its name that neither passes another one on nor is quoted in a warning."""
     return not _CHAIN.search(text) and not _WARNING.search(text[:PREFIX]) and re.search(r"\w(Error|Exception)\b", text) is not None
 

@@ -14,4 +14,8 @@ CAUSE = CauseRule(
         "log:model_type_unknown": 3,
         "symptom:model_unsupported": 1.5,
     },
+    against={
+        "log:inspection_failed": 4,
+        "log:import_error": 3,
+    },
 )

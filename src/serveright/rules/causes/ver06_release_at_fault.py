@@ -12,5 +12,7 @@ CAUSE = CauseRule(
     speaks={
         "log:fa3_blackwell": 3.5,
         "symptom:after_upgrade": 0.7,
+        "derived:internal_error": 0.5,
+        "log:gather_sizes": 2.5,
     },
 )
