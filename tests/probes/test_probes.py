@@ -78,6 +78,24 @@ def test_measure_finds_block_state_and_bytes_of_a_known_server() -> None:
         assert text(document(report), Options(lang=lang, color=False, columns=0, explain=False))
 
 
+def test_a_request_whose_fill_was_not_seen_is_sent_again() -> None:
+    class Late(Fake):
+        """Its page lags: the first time a length is sent, it shows half of what is held and nothing running."""
+
+        def metrics(self) -> str:
+            page = super().metrics()
+            if len(self.seen) % 2 == 0:
+                return page
+            used = sum(self.held.values())
+            return page.replace(f"}} {used / (BLOCKS - 1)}", f"}} {used / 2 / (BLOCKS - 1)}").replace(
+                f"}} {len(self.held)}\nvllm:num_requests_waiting", "} 0\nvllm:num_requests_waiting"
+            )
+
+    with serve(Late(right)) as url:
+        report = measure(url, model="no-such-model-anywhere", requests=1)
+    assert report.bytes_per_token.measured == pytest.approx(100, rel=1 / 40)
+
+
 def test_measure_stops_when_told() -> None:
     stop = threading.Event()
     with serve(Fake(right)) as url:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from serveright.errors import UserError
 from serveright.probes.client import Answer, Server
 from serveright.readers.metrics import read_metrics
-from serveright.types.diagnosis import Sample, Scrape
+from serveright.types.diagnosis import Sample
 from serveright.types.text import Msg, msg
 
 POLL_S = 0.04
@@ -19,6 +19,9 @@ MOST_REQUESTS = 64
 LONGEST_INPUT = 32_768
 SAFE_USAGE = 0.9
 """Rungs that would fill more of the cache than this are not climbed."""
+MOST_TRIES = 4
+"""Tries for a single request where no page was read while it was answering: what it holds in full was not seen."""
+WATCHED = ("kv_usage", "running", "waiting")
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -30,12 +33,12 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class _Watcher:
-    """Polls the metrics page in a thread and keeps the highest figures."""
+    """Polls the metrics page in a thread; keeps the highest figures, and when which number of requests was running."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.high: dict[str, float] = {}
-        self.last: Scrape | None = None
+        self.running: list[tuple[float, float]] = []
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -49,16 +52,21 @@ class _Watcher:
 
     def _run(self) -> None:
         while not self._stop.is_set():
+            asked = time.monotonic()
             try:
                 page = read_metrics(self.url)
             except UserError:  # a busy server may miss a poll
                 self._stop.wait(0.5)
                 continue
-            self.last = page
-            for name in ("kv_usage", "running", "waiting"):
+            self.running.append((asked, page.total.get("running", 0.0)))
+            for name in WATCHED:
                 if name in page.total:
                     self.high[name] = max(self.high.get(name, 0.0), page.total[name])
             self._stop.wait(POLL_S)
+
+    def saw(self, count: int, since: float) -> bool:
+        """Whether some page asked for at or after `since` shows `count` requests running; True where the server has no page at all."""
+        return not self.running or any(asked >= since and running >= count for asked, running in self.running)
 
 
 def lengths(limit: int | None, block: float | None, most: int | None) -> tuple[int, ...]:
@@ -104,12 +112,22 @@ def prompt_of(tokens: int) -> list[int]:
 
 
 def _rung(server: Server, count: int, tokens: int, stop: threading.Event) -> Sample:
+    """One rung; a single request, which tells what a token takes, is repeated until it was seen at its fullest. The last try stands."""
+    for _ in range(MOST_TRIES - 1 if count == 1 else 0):
+        sample, seen = _try(server, count, tokens, stop)
+        if seen or sample.failed or stop.is_set():
+            return sample
+    return _try(server, count, tokens, stop)[0]
+
+
+def _try(server: Server, count: int, tokens: int, stop: threading.Event) -> tuple[Sample, bool]:
     before = _preemptions(server)
+    began = time.monotonic()
     with _Watcher(server.base) as watcher, ThreadPoolExecutor(count) as pool:
         jobs = [pool.submit(server.complete, prompt_of(tokens), OUTPUT_TOKENS, stop, extra_body={"ignore_eos": True}) for _ in range(count)]
         answers = [job.result() for job in jobs]
     good = [answer for answer in answers if answer.status == 200 and answer.output_tokens]
-    return Sample(
+    sample = Sample(
         requests=count,
         input_tokens=_tokens(good, tokens),
         output_tokens=OUTPUT_TOKENS,
@@ -121,6 +139,7 @@ def _rung(server: Server, count: int, tokens: int, stop: threading.Event) -> Sam
         tpot_s=sum((a.total_s - a.first_s) / max(1, a.output_tokens - 1) for a in good) / len(good) if good else 0.0,
         failed=count - len(good),
     )
+    return sample, watcher.saw(len(good), began + max((answer.first_s for answer in good), default=0.0))
 
 
 def _tokens(good: list[Answer], asked: int) -> int:
