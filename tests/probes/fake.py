@@ -21,6 +21,7 @@ class Fake:
         self.chat, self.cached, self.url = chat, cached, ""
         self.seen: set[tuple[int, ...]] = set()
         self.held: dict[int, int] = {}
+        self.generated = 0
         self.lock = threading.Lock()
 
     def metrics(self) -> str:
@@ -29,7 +30,7 @@ class Fake:
         info = f'num_gpu_blocks="{BLOCKS}",block_size="{BLOCK}",kv_cache_size_tokens="50000",kv_cache_memory_bytes="{BLOCKS * BLOCK * 100}"'
         return (
             f'vllm:kv_cache_usage_perc{{engine="0"}} {used / (BLOCKS - 1)}\nvllm:num_requests_running{{engine="0"}} {running}\n'
-            f'vllm:num_requests_waiting{{engine="0"}} 0\nvllm:num_preemptions_total{{engine="0"}} 0\nvllm:cache_config_info{{{info},engine="0"}} 1\n'
+            f'vllm:num_requests_waiting{{engine="0"}} 0\nvllm:generation_tokens_total{{engine="0"}} {self.generated}\nvllm:num_preemptions_total{{engine="0"}} 0\nvllm:cache_config_info{{{info},engine="0"}} 1\n'
         )
 
     def stream(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -42,6 +43,7 @@ class Fake:
         for i in range(request["max_tokens"]):
             with self.lock:
                 self.held[me] = FIXED + -(-(len(prompt) + i) // BLOCK)
+                self.generated += 1
             yield {"choices": [{"index": 0, "text": "a", "finish_reason": None}], "usage": None}
             time.sleep(0.008)
         time.sleep(0.1)

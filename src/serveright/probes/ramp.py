@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from msgspec import Struct
@@ -10,7 +10,7 @@ from msgspec import Struct
 from serveright.errors import UserError
 from serveright.probes.client import Answer, Server
 from serveright.readers.metrics import read_metrics
-from serveright.types.diagnosis import Sample
+from serveright.types.diagnosis import Sample, Scrape
 from serveright.types.text import Msg, msg
 
 POLL_S = 0.04
@@ -33,12 +33,14 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class _Watcher:
-    """Polls the metrics page in a thread; keeps the highest figures, and when which number of requests was running."""
+    """Polls the metrics page in a thread; keeps the highest figures, and the page on which a running request had most tokens by the server's own count."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, generated_before: float | None) -> None:
         self.url = url
         self.high: dict[str, float] = {}
-        self.running: list[tuple[float, float]] = []
+        self.fullest: tuple[int, float] | None = None
+        """Tokens generated and share of the cache held, of one page."""
+        self._before = generated_before
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -52,21 +54,23 @@ class _Watcher:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            asked = time.monotonic()
             try:
                 page = read_metrics(self.url)
             except UserError:  # a busy server may miss a poll
                 self._stop.wait(0.5)
                 continue
-            self.running.append((asked, page.total.get("running", 0.0)))
+            self._keep(page.total)
             for name in WATCHED:
                 if name in page.total:
                     self.high[name] = max(self.high.get(name, 0.0), page.total[name])
             self._stop.wait(POLL_S)
 
-    def saw(self, count: int, since: float) -> bool:
-        """Whether some page asked for at or after `since` shows `count` requests running; True where the server has no page at all."""
-        return not self.running or any(asked >= since and running >= count for asked, running in self.running)
+    def _keep(self, total: Mapping[str, float]) -> None:
+        if self._before is None or "generation_tokens" not in total or not total.get("running"):
+            return
+        generated = round(total["generation_tokens"] - self._before)
+        if 0 < generated <= OUTPUT_TOKENS and (self.fullest is None or generated > self.fullest[0]):
+            self.fullest = generated, total.get("kv_usage", 0.0)
 
 
 def lengths(limit: int | None, block: float | None, most: int | None) -> tuple[int, ...]:
@@ -112,7 +116,7 @@ def prompt_of(tokens: int) -> list[int]:
 
 
 def _rung(server: Server, count: int, tokens: int, stop: threading.Event) -> Sample:
-    """One rung; a single request, which tells what a token takes, is repeated until it was seen at its fullest. The last try stands."""
+    """One rung; a single request, which tells what a token takes, is repeated until a page showed it running. The last try stands."""
     for _ in range(MOST_TRIES - 1 if count == 1 else 0):
         sample, seen = _try(server, count, tokens, stop)
         if seen or sample.failed or stop.is_set():
@@ -121,33 +125,39 @@ def _rung(server: Server, count: int, tokens: int, stop: threading.Event) -> Sam
 
 
 def _try(server: Server, count: int, tokens: int, stop: threading.Event) -> tuple[Sample, bool]:
-    before = _preemptions(server)
-    began = time.monotonic()
-    with _Watcher(server.base) as watcher, ThreadPoolExecutor(count) as pool:
+    """The sample, and whether its fill is known; of a single request on vLLM it is that of the page with most tokens, whose number stands for the output's."""
+    before = _page(server)
+    counted = before.total.get("generation_tokens") if count == 1 and before and before.engine == "vllm" else None
+    with _Watcher(server.base, counted) as watcher, ThreadPoolExecutor(count) as pool:
         jobs = [pool.submit(server.complete, prompt_of(tokens), OUTPUT_TOKENS, stop, extra_body={"ignore_eos": True}) for _ in range(count)]
         answers = [job.result() for job in jobs]
     good = [answer for answer in answers if answer.status == 200 and answer.output_tokens]
+    output, usage = watcher.fullest or (OUTPUT_TOKENS, watcher.high.get("kv_usage"))
     sample = Sample(
         requests=count,
         input_tokens=_tokens(good, tokens),
-        output_tokens=OUTPUT_TOKENS,
-        usage=watcher.high.get("kv_usage"),
+        output_tokens=output,
+        usage=usage,
         running=watcher.high.get("running"),
         waiting=watcher.high.get("waiting"),
-        preemptions=max(0.0, _preemptions(server) - before),
+        preemptions=max(0.0, _preemptions(_page(server)) - _preemptions(before)),
         ttft_s=sum(answer.first_s for answer in good) / len(good) if good else 0.0,
         tpot_s=sum((a.total_s - a.first_s) / max(1, a.output_tokens - 1) for a in good) / len(good) if good else 0.0,
         failed=count - len(good),
     )
-    return sample, watcher.saw(len(good), began + max((answer.first_s for answer in good), default=0.0))
+    return sample, counted is None or watcher.fullest is not None
 
 
 def _tokens(good: list[Answer], asked: int) -> int:
     return good[0].prompt_tokens if good and good[0].prompt_tokens else asked
 
 
-def _preemptions(server: Server) -> float:
+def _page(server: Server) -> Scrape | None:
     try:
-        return read_metrics(server.base).total.get("preemptions", 0.0)
+        return read_metrics(server.base)
     except UserError:
-        return 0.0
+        return None
+
+
+def _preemptions(page: Scrape | None) -> float:
+    return page.total.get("preemptions", 0.0) if page else 0.0
