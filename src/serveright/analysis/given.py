@@ -36,20 +36,11 @@ _VARIABLES = ("VLLM_ROCM_USE_AITER",)
 _TRUE = frozenset({"true", "1", "yes", "on"})
 _CONSUMED = frozenset(
     [
+        *SIZES,
         "--model",
         "--model-path",
-        "--tensor-parallel-size",
-        "--tp-size",
-        "--pipeline-parallel-size",
-        "--pp-size",
-        "--data-parallel-size",
-        "--dp-size",
-        "--attn-dp-size",
         "--enable-dp-attention",
         "--enable-expert-parallel",
-        "--ep-size",
-        "--decode-context-parallel-size",
-        "--dcp-size",
         "--max-model-len",
         "--context-length",
         "--kv-cache-dtype",

@@ -13,6 +13,7 @@ from msgspec import Struct
 from serveright.api.commands import Ask, facts_of, read, reader
 from serveright.catalog.own import existing, is_plain_file, refuse_utf16
 from serveright.errors import InputError, os_reason
+from serveright.readers.dump import ENDINGS, SKIPPED
 from serveright.readers.launch import MAX_BYTES
 from serveright.readers.suppressions import Suppression, read_suppressions
 from serveright.rules import explain as explaining
@@ -24,34 +25,11 @@ from serveright.types.command import LaunchCommand
 from serveright.types.report import Finding
 from serveright.types.text import Msg, msg
 
-READ_ENDINGS = frozenset(
-    {
-        ".sh",
-        ".bash",
-        ".yaml",
-        ".yml",
-        ".json",
-        ".service",
-        ".sbatch",
-        ".slurm",
-        ".py",
-        ".toml",
-        ".env",
-        ".txt",
-        ".md",
-        ".ps1",
-        ".bat",
-        ".cmd",
-        ".conf",
-        ".ini",
-        "",
-    }
-)
+READ_ENDINGS = ENDINGS | {".ps1", ".bat", ".cmd", ".conf", ".ini"}
 MANY, CHUNK = 256, 32
 """Files from which processes are worth their start, and files a process takes at once."""
 MOST_REREAD = 16 << 20
 """Characters of one file that its correction may read again, once for each command."""
-SKIPPED_FOLDERS = frozenset({".git", ".venv", "node_modules", "__pycache__", ".tox"})
 
 
 def audit(paths: Iterable[str], asked: Ask | None = None, *, fix: bool = False, unsafe_fixes: bool = False, allow_none: bool = False) -> AuditReport:
@@ -145,7 +123,7 @@ def _limited(stream: BinaryIO, name: str) -> bytes:
 
 def _walk(folder: Path) -> Iterator[Path]:
     for path in folder.rglob("*"):
-        if path.suffix.lower() in READ_ENDINGS and not SKIPPED_FOLDERS.intersection(path.relative_to(folder).parts) and is_plain_file(path):
+        if path.suffix.lower() in READ_ENDINGS and not SKIPPED.intersection(path.relative_to(folder).parts) and is_plain_file(path):
             yield path
 
 

@@ -10,13 +10,12 @@ from serveright.analysis.given import Given
 from serveright.analysis.parsers import choose_parsers
 from serveright.api.checking import template
 from serveright.api.engines import Engine, load_engines, parse_engines
-from serveright.api.loading import Model, load_model
+from serveright.api.loading import Model, load_model, model_at_hand
 from serveright.api.online import as_loaded
 from serveright.api.sized import size_on
 from serveright.catalog import models
 from serveright.catalog.engines import load_table, table_index
 from serveright.catalog.gpus import parse_gpu_spec
-from serveright.catalog.own import existing
 from serveright.errors import UsageError, UserError
 from serveright.readers.launch import Override, Reader, Reading
 from serveright.readers.lore import load_lore, load_parser_facts
@@ -82,18 +81,6 @@ def _engine_of(name: EngineName, version: str | None) -> Engine | None:
         return None
 
 
-@cache
-def model_of(name: str, fetch: bool, local: bool) -> Model | None:
-    """The model of a command where its config is at hand: a local path, the catalogue, and only if asked the Hub."""
-    known = models.find(name)
-    if known is None and not fetch and not (local and existing(name)):
-        return None
-    try:
-        return load_model(known if known is not None and not local else name)
-    except UserError:
-        return None
-
-
 def facts_of(command: LaunchCommand, asked: Ask) -> Facts:
     """Everything the rules may look at beside the command."""
     table = table_of(command.engine, command.engine_version)
@@ -111,7 +98,7 @@ def facts_of(command: LaunchCommand, asked: Ask) -> Facts:
         read_from=table_index(command.engine).versions[-1],
     )
     name = asked.model or command.model
-    model = model_of(name, asked.fetch, asked.local) if name else None
+    model = model_at_hand(name, local=asked.local, fetch=asked.fetch) if name else None
     base = models.base_of(name) if name else None
     if model is None:
         return facts if base is None else _from_base(facts, load_model(base), table)

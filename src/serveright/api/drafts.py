@@ -1,15 +1,10 @@
 """The draft model a command names beside its model: read where its config is at hand, and what a server keeps of it."""
 
-from functools import cache
-
 from msgspec import Struct
 from msgspec.structs import replace
 
 from serveright.analysis.weights import weight_need
-from serveright.api.loading import Model, load_model
-from serveright.catalog import models
-from serveright.catalog.own import existing
-from serveright.errors import UserError
+from serveright.api.loading import Model, model_at_hand
 from serveright.families.drafts import WHOLE, as_held
 from serveright.types.engine import Settings, Sized
 from serveright.types.model import ModelShape
@@ -49,22 +44,11 @@ def drafts_itself(model: Model, settings: Settings) -> bool:
 def draft_of(model: Model, settings: Settings, *, local: bool = True, fetch: bool = False) -> Draft | None:
     """The draft model of these settings where its config is at hand: a local path, the catalogue, and only if asked the Hub; None otherwise."""
     name = drafter_name(model, settings)
-    found = _read(name, local, fetch) if name else None
+    found = model_at_hand(name, local=local, fetch=fetch) if name else None
     if name is None or found is None:
         return None
     shape = as_held(found.shape, found.files.config, settings.speculative_method or "", model.shape)
     return Draft(name=name, shape=shape, need=weight_need(shape, found.checkpoint))
-
-
-@cache
-def _read(name: str, local: bool, fetch: bool) -> Model | None:
-    known = models.find(name)
-    if known is None and not fetch and not (local and existing(name)):
-        return None
-    try:
-        return load_model(known if known is not None and not local else name)
-    except UserError:
-        return None
 
 
 def told(sized: Sized, model: Model, draft: Draft | None, weight_bytes: int) -> Sized:

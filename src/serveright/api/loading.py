@@ -1,12 +1,15 @@
 """From a name to the nouns: files -> shape, checkpoint, weights, family. The one place where facts are loaded and handed in."""
 
 import os
-from functools import cached_property
+from functools import cache, cached_property
 
 from msgspec import Struct
 
 from serveright.analysis.gates import needs
 from serveright.analysis.weights import weight_need
+from serveright.catalog import models
+from serveright.catalog.own import existing
+from serveright.errors import UserError
 from serveright.families.read import read_model
 from serveright.families.verdict import family
 from serveright.formats.read import read_checkpoint
@@ -55,3 +58,15 @@ def load_model(model: str | ModelFiles, revision: str | None = None) -> Model:
     shape = read_model(files)
     checkpoint = read_checkpoint(files)
     return Model(files=files, shape=shape, checkpoint=checkpoint, family=family(shape))
+
+
+@cache
+def model_at_hand(name: str, *, local: bool, fetch: bool) -> Model | None:
+    """A model another command names, where its config is at hand: a local path, the catalogue, and only if asked the Hub; None otherwise."""
+    known = models.find(name)
+    if known is None and not fetch and not (local and existing(name)):
+        return None
+    try:
+        return load_model(known if known is not None and not local else name)
+    except UserError:
+        return None

@@ -1,8 +1,9 @@
 """A command in the words of another engine or version."""
 
 from serveright.api.auditing import content
-from serveright.api.commands import Ask, model_of, read, table_of
+from serveright.api.commands import Ask, read, table_of
 from serveright.api.engines import parse_engines
+from serveright.api.loading import model_at_hand
 from serveright.catalog.engines import load_table
 from serveright.errors import InputError, UsageError
 from serveright.outputs import shell
@@ -29,7 +30,7 @@ def migrate(path: str, to: str, asked: Ask | None = None) -> MigrateReport:
 def _migrated(command: LaunchCommand, target: EngineTable, asked: Ask) -> Migrated:
     source = table_of(command.engine, command.engine_version)
     name = asked.model or command.model
-    model = model_of(name, asked.fetch, asked.local) if name else None
+    model = model_at_hand(name, local=asked.local, fetch=asked.fetch) if name else None
     moved = migrating.migrate(command, source, target, load_lore(), model.checkpoint.method if model else None)
     return Migrated(
         location=command.location,
